@@ -1,0 +1,98 @@
+"""What an effect implements: it applies pages to a run, makes the run durable, and says which events failed."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gapless.paging.page import Page
+from gapless.progress import Domain, Position
+
+
+@dataclass(frozen=True, slots=True)
+class EventFailure:
+    """One event of a page that could not be applied: `index` into the page, `reason` one line, `code` the blocker's."""
+
+    index: int
+    event_id: str
+    position: Position
+    reason: str
+    code: str = "unsettled_event"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutput:
+    """What a finished run left durable: the file (None: nothing to list), its digest, and how many events it holds.
+
+    `path` is as the manifest stores it: absolute, or a URL. `drifted` counts events of which something went to `_rest`."""
+
+    path: str | None
+    digest: str | None
+    rows: int
+    size: int = 0
+    drifted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """Where a run begins: its chain, the partition, the sequence of its first page and the fencing token it works under."""
+
+    chain: int
+    partition: str
+    sequence: int
+    fencing_token: int
+
+
+class RunWriter(Protocol):
+    """One open run of pages of one chain. Used by one thread.
+
+    After `add` returned failures, nothing of that page is in the run: it is added again, whole, with those events in
+    `skip` (dead-lettered), or the run is finished without it."""
+
+    def add(self, page: Page, sequence: int, skip: Set[str] = frozenset()) -> Sequence[EventFailure]:
+        """Apply one page, all of its events but those in `skip`. Raises EffectError where the page as a whole fails."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def finish(self) -> RunOutput:
+        """Make it durable: when this returns, a crash loses nothing of it. Called once, last."""
+
+    def abandon(self) -> None:
+        """Leave nothing behind. Called instead of `finish`; never raises."""
+
+
+class EffectSession(Protocol):
+    """An effect on a worker."""
+
+    def begin(self, start: RunStart) -> RunWriter: ...
+
+    def close(self) -> None: ...
+
+
+class SchemaStore(Protocol):
+    """Where the scope's frozen schema lives: the first caller's proposal wins, every caller gets what is frozen."""
+
+    def freeze(self, proposal: str) -> str: ...
+
+    def frozen(self) -> str | None: ...
+
+
+class Effect(Protocol):
+    """A picklable description; `open` on the worker gives the session. `target_rows` ends a run of pages."""
+
+    @property
+    def target_rows(self) -> int: ...
+
+    def open(self, scope: str, domain: Domain, schema: SchemaStore) -> EffectSession: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterRecord:
+    """A dead-lettered event with everything that is needed to look at it and to apply it later."""
+
+    partition: str
+    sequence: int
+    event_id: str
+    position: Position
+    reason: str
+    row: Mapping[str, object] = field(default_factory=dict)

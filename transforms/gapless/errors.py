@@ -1,0 +1,171 @@
+"""Every error gapless raises on purpose, as one tree: whose fault it is, whether a retry can help, and a stable code.
+
+    GaplessError
+    ├── ConfigurationError      the user's words: job file, command line, domain    exit 2, nothing was written
+    ├── StoreError              the store cannot be used; nothing was changed       exit 2
+    │   ├── StoreUnreadable     not reachable, not ours, or damaged
+    │   ├── StoreNewer          written by a newer gapless
+    │   ├── ForeignScope        holds another scope under this name
+    │   ├── ForeignLineage      evidence of another lineage
+    │   └── UnknownScope        nothing under that name
+    ├── SourceError             what the source answered; becomes its partition's blocker
+    │   ├── SourceUnavailable   transient: the retries are used up
+    │   ├── InvalidPage         the answer is not what the job file says (missing path, type, order, ...)
+    │   ├── TokenExpired        the page token is dead at the source
+    │   ├── RangeTrimmed        the source can no longer serve what follows the token
+    │   ├── TokenCycle          tokens repeat and nothing new arrives
+    │   └── RoutingChanged      answered under another routing generation
+    ├── EffectError             an event or page could not be applied
+    │   └── SchemaDrift         an event does not fit the frozen schema and `on_drift: hold` is set
+    └── Fenced                  a newer run has taken the partition                 exit 4
+
+An error says three things, each one line: what happened, where, and what to do.
+"""
+
+
+class GaplessError(Exception):
+    """Base of all. `what`, `where` and `remedy` are one line each; `code` is stable."""
+
+    code = "error"
+    exit_status = 1
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where, remedy)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return "\n".join(line for line in (self.what, self.where, self.remedy) if line)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.what, self.where, self.remedy, dict(self.__dict__)))
+
+
+def _rebuild(
+    kind: type[GaplessError], what: str, where: str, remedy: str, state: dict[str, object]
+) -> GaplessError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, what, where, remedy)
+    error.__dict__.update(state)
+    return error
+
+
+class ConfigurationError(GaplessError):
+    """What the user wrote cannot be meant so. Nothing was written."""
+
+    code = "configuration"
+    exit_status = 2
+
+
+class StoreError(GaplessError):
+    """The store refuses; nothing in it was changed."""
+
+    code = "store"
+    exit_status = 2
+
+
+class StoreUnreadable(StoreError):
+    """Not reachable, not a gapless store, or damaged."""
+
+    code = "store_unreadable"
+
+
+class StoreNewer(StoreError):
+    """Written by a newer version of gapless than this one."""
+
+    code = "store_newer"
+
+
+class ForeignScope(StoreError):
+    """The store holds another scope under this name: evidence of two scopes is never combined."""
+
+    code = "foreign_scope"
+
+
+class ForeignLineage(StoreError):
+    """The evidence belongs to another lineage of this scope."""
+
+    code = "foreign_lineage"
+
+
+class UnknownScope(StoreError):
+    """The store holds no scope of that name."""
+
+    code = "unknown_scope"
+
+
+class SourceError(GaplessError):
+    """What the source answered. `code` is the blocker's code; a retry within the run helps only for the transient kind."""
+
+    code = "source_unavailable"
+    exit_status = 3
+
+
+class SourceUnavailable(SourceError):
+    """Transient: no usable answer within the retries. `retry_after` is in seconds, where the source said so."""
+
+    def __init__(
+        self, what: str, *, where: str = "", remedy: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.retry_after = retry_after
+
+
+class InvalidPage(SourceError):
+    """The answer contradicts what was declared: an absent path, another type, out of order, a null id. Asking again does not help."""
+
+
+class TokenExpired(SourceError):
+    """The page token is no longer valid at the source."""
+
+    code = "token_expired"
+
+
+class RangeTrimmed(SourceError):
+    """The source can no longer serve what follows the token: there is a hole."""
+
+    code = "range_trimmed"
+
+
+class TokenCycle(SourceError):
+    """A page token was met again with nothing new since: the chain would never end."""
+
+    code = "token_cycle"
+
+
+class RoutingChanged(SourceError):
+    """The page was answered under another routing generation than the chain's."""
+
+    code = "membership_changed"
+
+
+class EffectError(GaplessError):
+    """An event, or the page as a whole where `event_id` is None, could not be applied."""
+
+    code = "unsettled_event"
+    exit_status = 3
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        remedy: str = "",
+        event_id: str | None = None,
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.event_id = event_id
+
+
+class SchemaDrift(EffectError):
+    """An event does not fit the frozen schema, and the job says to hold."""
+
+    code = "schema_drift"
+
+
+class Fenced(GaplessError):
+    """A newer run has taken the partition; this one changes nothing any more."""
+
+    code = "fenced"
+    exit_status = 4

@@ -1,0 +1,175 @@
+"""What goes into the store and comes out of it, as values. Names as in the design's vocabulary."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gapless.progress import Bound, ChainState, Domain, Position
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeIdentity:
+    """Name, domain and what the fingerprint covers (JSON values). `after` is where the claim starts; None: from the beginning."""
+
+    scope: str
+    domain: Domain
+    identity: Mapping[str, object]
+    after: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Who holds a chain and why: `code` of the closed list; `hint` one line; `retry_at` where time may release it."""
+
+    code: str
+    hint: str
+    event_id: str | None = None
+    position: Position | None = None
+    since: datetime | None = None
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRow:
+    """A chain's durable row: its checkpoint, and what is needed to explain it."""
+
+    chain: int
+    scope: str
+    lineage: int
+    partition: str
+    fields: Mapping[str, object]
+    generation: str
+    epoch_in: int | None
+    epoch_out: int | None
+    listed: int
+    state: ChainState
+    fencing_token: int
+    sequence: int
+    page_token: str | None
+    bound: Bound | None
+    read_to: Bound | None
+    basis: str
+    events: int
+    dead_letters: int
+    drift: int
+    blocker: Blocker | None
+    seal: Bound | None = None
+    successors: tuple[str, ...] | None = None
+    parents: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    partition: str
+    sequence: int
+    event_id: str
+    position: Position
+    reason: str
+    payload: str
+    path: str | None = None
+    operator: str | None = None
+    recorded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """The source broke its promise. `kind`: event_behind_bound, certificate_went_back, certificate_behind_events."""
+
+    partition: str
+    kind: str
+    sequence: int
+    detail: str
+    event_id: str | None = None
+    position: Position | None = None
+    bound: Bound | None = None
+    recorded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A run of pages to promote in one transaction, by compare-and-swap on the row `expected` was read from.
+
+    `pages` pages from `expected.sequence`; `token_in` equals the committed token. `bound` is the highest certified (or
+    asserted, then `basis` says so) bound of the run, None where the run brought none. `read_to` covers its last position.
+    `end` closes the chain as ended. `evidence` is the certificate as JSON values."""
+
+    expected: ChainRow
+    pages: int
+    token_in: str | None
+    token_out: str | None
+    bound: Bound | None
+    basis: str
+    read_to: Bound | None
+    end: bool
+    events: int
+    path: str | None
+    digest: str | None
+    rows: int
+    size: int = 0
+    drift: int = 0
+    evidence: Mapping[str, object] | None = None
+    dead_letters: Sequence[DeadLetter] = ()
+    violations: Sequence[Violation] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionRow:
+    """A promoted run as the manifest lists it."""
+
+    chain: int
+    partition: str
+    sequence: int
+    pages: int
+    fencing_token: int
+    token_in: str | None
+    token_out: str | None
+    bound: Bound | None
+    path: str | None
+    digest: str | None
+    rows: int
+    size: int
+    promoted_at: datetime
+    evidence: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierRow:
+    """The scope's row: the published frontier with its membership epoch, read together."""
+
+    scope: str
+    fingerprint: str
+    domain: Domain
+    lineage: int
+    epoch: int
+    generation: str
+    observation: int
+    list_certified: bool
+    after: Bound | None
+    frontier: Bound | None
+    cap: Bound | None
+    capped: bool
+    basis: str
+    published_at: datetime | None
+    identity: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    run_id: str
+    number: int
+    scope: str
+    engine: str
+    state: str
+    started_at: datetime
+    heartbeat_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that `status` needs, of one consistent read. Candidates are in `chains` too (epoch_in None)."""
+
+    scope: FrontierRow
+    chains: Sequence[ChainRow]
+    run: RunRow | None
+    violations: int
+    as_of: datetime
