@@ -70,11 +70,20 @@ class EffectSession(Protocol):
 
 
 class SchemaStore(Protocol):
-    """Where the scope's frozen schema lives: the first caller's proposal wins, every caller gets what is frozen."""
+    """Where the scope's frozen schema lives, as text. Whoever is first wins; every caller gets what stands there now."""
 
-    def freeze(self, proposal: str) -> str: ...
+    def freeze(self, proposal: str) -> str:
+        """Store `proposal` where nothing is frozen yet. Returns what is frozen now: the proposal, or another's."""
 
-    def frozen(self) -> str | None: ...
+    def frozen(self) -> str | None:
+        """What is frozen now; None before the first `freeze`."""
+
+    def widen(self, expected: str, proposal: str) -> str:
+        """Replace the frozen text by `proposal` where it still equals `expected`, byte for byte (one compare-and-swap).
+
+        Returns what is frozen now: the proposal, or what another caller made of it in between. Used to give a column a
+        type that had held nothing but nulls; the caller reads the answer and proposes again where its column is still
+        without one."""
 
 
 class Effect(Protocol):
