@@ -1,1 +1,86 @@
-"""gapless."""
+"""gapless: read independently paginated event partitions on Apache Beam, and publish what is provably complete.
+
+    progress/      the algebra: bounds, domains, certificates, ledger, membership, frontier (standard library only)
+    paging/        what a source implements, the page loop, the HTTP source
+    store/         durable progress: schema, statements, reading
+    effects/       what an effect implements, Parquet, dead letters
+    settling/      one chain read, applied and promoted in one call (no Beam)
+    plan_partitions, read_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
+    reading        `Progress`: where the frontier is, for programs without Beam
+    testing/       a scripted source, a manual clock, a harness: for tests of one's own
+
+Names are resolved when they are first used, so that `import gapless.progress` needs neither Beam nor Arrow.
+"""
+
+from typing import TYPE_CHECKING
+
+from gapless._version import __version__
+
+if TYPE_CHECKING:
+    from gapless.combine_frontier import CombineFrontier
+    from gapless.complete_through import Completed, CompleteThrough
+    from gapless.effects.dead_letters import ParquetDeadLetters
+    from gapless.effects.parquet import ParquetEffect
+    from gapless.paging.http import HttpSource
+    from gapless.plan_partitions import PlanPartitions
+    from gapless.publish_frontier import PublishFrontier
+    from gapless.read_pages import ReadPages, SettleInPlace
+    from gapless.reading import Progress
+    from gapless.settling.retrying import RetryPolicy
+    from gapless.store_ref import StoreRef
+    from gapless.track_partitions import TrackPartitions
+    from gapless.updates import FrontierUpdate, PartitionProgress
+
+_HOMES = {
+    "CombineFrontier": "gapless.combine_frontier",
+    "CompleteThrough": "gapless.complete_through",
+    "Completed": "gapless.complete_through",
+    "FrontierUpdate": "gapless.updates",
+    "HttpSource": "gapless.paging.http",
+    "ParquetDeadLetters": "gapless.effects.dead_letters",
+    "ParquetEffect": "gapless.effects.parquet",
+    "PartitionProgress": "gapless.updates",
+    "PlanPartitions": "gapless.plan_partitions",
+    "Progress": "gapless.reading",
+    "PublishFrontier": "gapless.publish_frontier",
+    "ReadPages": "gapless.read_pages",
+    "RetryPolicy": "gapless.settling.retrying",
+    "SettleInPlace": "gapless.read_pages",
+    "StoreRef": "gapless.store_ref",
+    "TrackPartitions": "gapless.track_partitions",
+}
+
+__all__ = [
+    "CombineFrontier",
+    "CompleteThrough",
+    "Completed",
+    "FrontierUpdate",
+    "HttpSource",
+    "ParquetDeadLetters",
+    "ParquetEffect",
+    "PartitionProgress",
+    "PlanPartitions",
+    "Progress",
+    "PublishFrontier",
+    "ReadPages",
+    "RetryPolicy",
+    "SettleInPlace",
+    "StoreRef",
+    "TrackPartitions",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'gapless' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

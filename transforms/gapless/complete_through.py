@@ -1,0 +1,68 @@
+"""`CompleteThrough`: the composite most users apply: plan, read and settle in place, track, combine, publish."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PBegin, PCollection
+
+from gapless.combine_frontier import CombineFrontier
+from gapless.effects.protocol import Effect
+from gapless.settling.open_run import DeadLetterEffect
+from gapless.paging.source import Source
+from gapless.plan_partitions import PlanPartitions
+from gapless.publish_frontier import PublishFrontier
+from gapless.read_pages import ReadPages, SettleInPlace
+from gapless.settling.retrying import RetryPolicy
+from gapless.store.records import DeadLetter
+from gapless.store_ref import StoreRef, store_ref
+from gapless.track_partitions import TrackPartitions
+from gapless.updates import FrontierUpdate, PartitionProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Completed(NamedTuple):
+    """`frontier`: bound or withheld, membership epoch, basis, blockers. `progress`: what moved. `dead_letters`: as recorded."""
+
+    frontier: PCollection[FrontierUpdate]
+    progress: PCollection[PartitionProgress]
+    dead_letters: PCollection[DeadLetter]
+
+
+class CompleteThrough(beam.PTransform[PBegin, Completed]):
+    """Reads every partition of `source`, applies `effect` durably, and publishes the gap-free frontier in `store`.
+
+    `store` is a URL or a `StoreRef` (URL and a reference to its password). With `dead_letters` a failing event is given that
+    outcome after `retry.attempts`; without, it holds its partition, and only that one."""
+
+    def __init__(
+        self,
+        source: Source,
+        effect: Effect,
+        store: "str | StoreRef",
+        *,
+        dead_letters: DeadLetterEffect | None = None,
+        retry: RetryPolicy | None = None,
+        run_id: str | None = None,
+        engine: str = "beam",
+        observe: bool = True,
+        on_step: "Callable[[str], None] | None" = None,
+    ) -> None:
+        super().__init__()
+        self._source = source
+        self._store = store_ref(store)
+        settle = SettleInPlace(source, effect, self._store, dead_letters, retry or RetryPolicy())
+        self._settle = settle if on_step is None else settle.with_steps(on_step)
+        self._run_id = run_id
+        self._engine = engine
+        self._observe = observe
+
+    def expand(self, pbegin: PBegin) -> Completed:
+        planned = pbegin | PlanPartitions(
+            self._source, self._store, self._run_id, self._engine, self._observe
+        )
+        read = planned.tasks | ReadPages(self._settle)
+        progress = (planned.progress, read.progress) | beam.Flatten() | TrackPartitions()
+        frontier = progress | CombineFrontier() | PublishFrontier(self._store)
+        return Completed(frontier, progress, read.dead_letters)

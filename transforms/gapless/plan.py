@@ -1,0 +1,119 @@
+"""Planning a run: check the scope, read the source's list, freeze or observe the membership, number the run."""
+
+import json
+from collections.abc import Sequence
+
+from gapless.paging.page import Partition
+from gapless.paging.source import Session, Source
+from gapless.progress import Bound, ChainState, Domain
+from gapless.store import Store
+from gapless.store.records import ChainRow, FrontierRow, ScopeIdentity
+from gapless.updates import PartitionProgress, PlanRequest, ReadTask
+
+READABLE = (ChainState.OPEN, ChainState.HELD)
+
+
+class Plan:
+    """What a run has to do: the chains to read, and where every member durably stands."""
+
+    def __init__(self, tasks: Sequence[ReadTask], progress: Sequence[PartitionProgress]) -> None:
+        self.tasks = tasks
+        self.progress = progress
+
+
+def scope_identity(source: Source) -> ScopeIdentity:
+    """What the store keeps of a source: its name, domain, fingerprinted identity, and where its claim starts."""
+    start = source.range.start
+    return ScopeIdentity(
+        scope=source.scope,
+        domain=source.domain,
+        identity=source.identity(),
+        after=None if start is None else Bound.before(start),
+    )
+
+
+def plan_run(source: Source, store: Store, request: PlanRequest, session: Session | None = None) -> Plan:
+    """Plan one run or pass. Idempotent: the same `run_id` gets the same number, the same list the same epoch.
+
+    Raises StoreError where the store refuses, SourceError where the list cannot be read: then nothing was written."""
+    if request.observe:
+        opened = session or source.open()
+        try:
+            assignment = opened.assignment()
+        finally:
+            if session is None:
+                opened.close()
+        scope = store.register_scope(scope_identity(source))
+        number = store.begin_run(request.scope, request.run_id, request.engine)
+        chains = store.observe(request.scope, assignment).tasks
+        scope = store.scope(request.scope)
+    else:
+        number = store.begin_run(request.scope, request.run_id, request.engine)
+        snapshot = store.snapshot(request.scope)
+        scope, chains = snapshot.scope, snapshot.chains
+    return lay_out(source, scope, chains, number, request.run_id)
+
+
+def lay_out(
+    source: Source, scope: FrontierRow, chains: Sequence[ChainRow], number: int, run_id: str
+) -> Plan:
+    """Which chains are to be read under run `number`, and the progress every member starts with."""
+    live = [row for row in chains if row.epoch_out is None]
+    members = sum(1 for row in live if row.epoch_in is not None)
+    tasks = [
+        task_of(row, scope, members, number, run_id) for row in live if to_be_read(row, source, scope)
+    ]
+    progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
+    return Plan(tasks, progress)
+
+
+def to_be_read(row: ChainRow, source: Source, scope: FrontierRow) -> bool:
+    """Whether a chain has anything left for a bounded read: open or held, and not yet proved through the range's end.
+
+    A chain of another routing generation than the list's has stopped."""
+    if row.state not in READABLE:
+        return False
+    stop = source.range.stop
+    return not (stop is not None and row.bound is not None and row.bound >= Bound.before(stop))
+
+
+def task_of(row: ChainRow, scope: FrontierRow, members: int, number: int, run_id: str) -> ReadTask:
+    return ReadTask(
+        scope=row.scope,
+        domain=scope.domain,
+        chain=row.chain,
+        partition=row.partition,
+        fields=json.dumps(dict(row.fields), sort_keys=True, separators=(",", ":")),
+        fencing_token=number,
+        lineage=row.lineage,
+        epoch=scope.epoch,
+        members=members,
+        member=row.epoch_in is not None,
+        run_id=run_id,
+    )
+
+
+def partition_of(task: ReadTask) -> Partition:
+    return Partition(task.partition, json.loads(task.fields))
+
+
+def progress_of(row: ChainRow, domain: Domain, epoch: int, members: int) -> PartitionProgress:
+    """A chain's durable row as the element that tells of it."""
+    return PartitionProgress(
+        scope=row.scope,
+        domain=domain,
+        chain=row.chain,
+        partition=row.partition,
+        lineage=row.lineage,
+        epoch=epoch,
+        members=members,
+        member=row.epoch_in is not None and row.epoch_out is None,
+        state=row.state,
+        fencing_token=row.fencing_token,
+        sequence=row.sequence,
+        events=row.events,
+        bound=row.bound,
+        basis=row.basis,
+        blocker=row.blocker.code if row.blocker else None,
+        blocker_hint=row.blocker.hint if row.blocker else None,
+    )

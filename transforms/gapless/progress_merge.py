@@ -1,0 +1,75 @@
+"""Merging what is known of partitions: pure functions under which order, repetition and grouping do not matter."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from gapless.progress import Bound, Domain, merge_bounds
+from gapless.updates import PartitionProgress
+
+
+def later(known: PartitionProgress | None, seen: PartitionProgress) -> PartitionProgress:
+    """The later of two states of one chain, with the higher bound of both.
+
+    A chain's row is rewritten under a growing fencing token and sequence, so these order its states; where both are equal
+    the state's own name decides, so that the result never depends on which came first."""
+    if known is None:
+        return seen
+    newest = max(known, seen, key=_age)
+    return replace(newest, bound=merge_bounds(known.bound, seen.bound))
+
+
+def _age(progress: PartitionProgress) -> tuple[int, int, int, int, str, str]:
+    return (
+        progress.epoch,
+        progress.fencing_token,
+        progress.sequence,
+        progress.events,
+        progress.state.value,
+        progress.blocker or "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierHint:
+    """What a combination of progress supports: `bound` the minimum over the whole membership of `epoch`, or None.
+
+    `missing` counts members not heard of or without a bound."""
+
+    scope: str
+    domain: Domain
+    epoch: int
+    bound: Bound | None
+    missing: int
+
+
+@dataclass(slots=True)
+class MembersSeen:
+    """Accumulator: chain -> latest progress. Merging is associative, commutative and idempotent."""
+
+    latest: dict[int, PartitionProgress] = field(default_factory=dict)
+
+    def add(self, progress: PartitionProgress) -> None:
+        self.latest[progress.chain] = later(self.latest.get(progress.chain), progress)
+
+    def merge(self, others: Iterable["MembersSeen"]) -> None:
+        for other in others:
+            for progress in other.latest.values():
+                self.add(progress)
+
+    def hint(self) -> FrontierHint | None:
+        """The minimum over the full membership of the newest epoch seen; None where nothing was."""
+        return frontier_hint(self.latest)
+
+
+def frontier_hint(latest: Mapping[int, PartitionProgress]) -> FrontierHint | None:
+    """The minimum over the full membership with its epoch; a member unheard of or without a bound withholds it."""
+    if not latest:
+        return None
+    epoch = max(progress.epoch for progress in latest.values())
+    members = [p for p in latest.values() if p.member and p.epoch == epoch]
+    expected = max((p.members for p in latest.values() if p.epoch == epoch), default=0)
+    bounds = [p.bound for p in members if p.bound is not None]
+    missing = expected - len(bounds)
+    some = next(iter(latest.values()))
+    complete = missing <= 0 and bounds
+    return FrontierHint(some.scope, some.domain, epoch, min(bounds) if complete else None, max(0, missing))

@@ -1,0 +1,45 @@
+"""Publishing while reading: the scope's one UPDATE, not more often than is useful, and the run's heartbeat with it."""
+
+from gapless.clock import Clock, SystemClock
+from gapless.store import Store
+from gapless.store.records import FrontierRow
+
+PUBLISH_EVERY_SECONDS = 0.5
+HEARTBEAT_EVERY_SECONDS = 2.0
+
+
+class Publisher:
+    """Publishes the frontier of one scope as far as the members' durable rows prove it. Used by one thread.
+
+    The epoch is read with the frontier; a cutover in between makes the UPDATE a no-op and the next one uses the new epoch."""
+
+    def __init__(
+        self,
+        store: Store,
+        scope: str,
+        run_id: str | None = None,
+        clock: Clock | None = None,
+        every: float = PUBLISH_EVERY_SECONDS,
+    ) -> None:
+        self._store = store
+        self._scope = scope
+        self._run_id = run_id
+        self._clock = clock or SystemClock()
+        self._every = every
+        self._published = self._beaten = float("-inf")
+
+    def tick(self) -> FrontierRow | None:
+        """Publish when the interval has passed; the row where it moved, else None."""
+        now = self._clock.monotonic()
+        if self._run_id is not None and now - self._beaten >= HEARTBEAT_EVERY_SECONDS:
+            self._beaten = now
+            self._store.heartbeat(self._run_id)
+        if now - self._published < self._every:
+            return None
+        self._published = now
+        return self.publish()
+
+    def publish(self) -> FrontierRow | None:
+        """Publish now; the row where it moved, else None."""
+        row = self._store.scope(self._scope)
+        return self._store.publish(self._scope, row.epoch)

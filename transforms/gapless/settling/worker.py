@@ -1,0 +1,61 @@
+"""What one worker needs to settle chains in place, and how much of a chain one call reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gapless.clock import Clock, SystemClock
+from gapless.effects.protocol import EffectSession
+from gapless.settling.open_run import DeadLetterSession
+from gapless.paging.readahead import FeedPool
+from gapless.paging.source import Source
+from gapless.settling.publisher import Publisher
+from gapless.settling.retrying import Retries, RetryPolicy
+from gapless.store import Store
+
+MAX_RUN_SECONDS = 10.0
+"""A run of pages is promoted at this age, so that the frontier moves and a crash costs little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """How much of a chain one call reads at most; None: to its end.
+
+    `patience` is how long it waits for one page before it leaves the chain to a later call (seconds; None: for ever)."""
+
+    pages: int | None = None
+    seconds: float | None = None
+    patience: float | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Seconds that calls spent waiting for pages and working on them, and the pages they applied."""
+
+    waited: float = 0.0
+    worked: float = 0.0
+    pages: int = 0
+
+
+def no_step(name: str) -> None:
+    """Called at each step of the page barrier. Tests put crashes here."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """Used by one thread, one chain at a time.
+
+    `retries` is shared by the calls of a process where failures are tried again by a later call; None: tried again within
+    the call, which waits meanwhile."""
+
+    source: Source
+    effect: EffectSession
+    target_rows: int
+    store: Store
+    feeds: FeedPool
+    publisher: Publisher
+    dead_letters: DeadLetterSession | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retries: Retries | None = None
+    max_run_seconds: float = MAX_RUN_SECONDS
+    clock: Clock = field(default_factory=SystemClock)
+    on_step: Callable[[str], None] = no_step

@@ -1,0 +1,254 @@
+"""Every byte format that Beam may persist or ship between versions: one coder a type, deterministic, pinned by tests.
+
+A value is one version byte and a msgpack array. Bounds travel as order-preserving keys beside their domain, so that no
+integer is cut and equal values have equal bytes. A format is never changed: a new one gets the next version byte, and the
+old one stays readable. Changes stand in CHANGELOG.md under "State format".
+"""
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from apache_beam.coders import Coder, registry
+
+from gapless.errors import StoreNewer
+from gapless.page_restriction import PageRestriction
+from gapless.progress import Bound, ChainState, Domain, domain_from
+from gapless.progress_merge import FrontierHint, MembersSeen
+from gapless.store.records import Blocker, DeadLetter
+from gapless.updates import FrontierUpdate, PartitionProgress, PlanRequest, ReadTask
+
+_VERSION = b"\x01"
+
+
+def _pack(*values: object) -> bytes:
+    return _VERSION + msgspec.msgpack.encode(values)
+
+
+def _unpack(encoded: bytes, what: str) -> list[Any]:
+    if encoded[:1] != _VERSION:
+        raise StoreNewer(
+            f"a {what} in state format {encoded[:1].hex() or 'none'}; this version reads 01",
+            remedy="drain or cancel the job and start it with the version that wrote it, or a newer one",
+        )
+    values: list[Any] = msgspec.msgpack.decode(encoded[1:])
+    return values
+
+
+def domain_text(domain: Domain) -> str:
+    """A domain as canonical JSON: equal domains have equal text."""
+    return json.dumps(domain.describe(), sort_keys=True, separators=(",", ":"))
+
+
+@lru_cache(maxsize=256)
+def domain_of(text: str) -> Domain:
+    return domain_from(json.loads(text))
+
+
+def _key(domain: Domain, bound: Bound | None) -> bytes:
+    return domain.key(bound)
+
+
+class _Deterministic(Coder):
+    """What all of these coders share."""
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+class PlanRequestCoder(_Deterministic):
+    """`[scope, run_id, engine, observe]`."""
+
+    def encode(self, value: PlanRequest) -> bytes:
+        return _pack(value.scope, value.run_id, value.engine, value.observe)
+
+    def decode(self, encoded: bytes) -> PlanRequest:
+        return PlanRequest(*_unpack(encoded, "plan request"))
+
+
+class ReadTaskCoder(_Deterministic):
+    """`[scope, domain, chain, partition, fields, fencing_token, lineage, epoch, members, member, run_id]`."""
+
+    def encode(self, value: ReadTask) -> bytes:
+        return _pack(
+            value.scope,
+            domain_text(value.domain),
+            value.chain,
+            value.partition,
+            value.fields,
+            value.fencing_token,
+            value.lineage,
+            value.epoch,
+            value.members,
+            value.member,
+            value.run_id,
+        )
+
+    def decode(self, encoded: bytes) -> ReadTask:
+        scope, domain, *rest = _unpack(encoded, "read task")
+        return ReadTask(scope, domain_of(domain), *rest)
+
+
+class PageRestrictionCoder(_Deterministic):
+    """`[done]`."""
+
+    def encode(self, value: PageRestriction) -> bytes:
+        return _pack(value.done)
+
+    def decode(self, encoded: bytes) -> PageRestriction:
+        return PageRestriction(*_unpack(encoded, "page restriction"))
+
+
+class PartitionProgressCoder(_Deterministic):
+    """`[scope, domain, chain, partition, lineage, epoch, members, member, state, fencing_token, sequence, events, bound key,
+    basis, blocker, hint]`."""
+
+    def encode(self, value: PartitionProgress) -> bytes:
+        return _pack(
+            value.scope,
+            domain_text(value.domain),
+            value.chain,
+            value.partition,
+            value.lineage,
+            value.epoch,
+            value.members,
+            value.member,
+            value.state.value,
+            value.fencing_token,
+            value.sequence,
+            value.events,
+            _key(value.domain, value.bound),
+            value.basis,
+            value.blocker,
+            value.blocker_hint,
+        )
+
+    def decode(self, encoded: bytes) -> PartitionProgress:
+        values = _unpack(encoded, "partition progress")
+        domain = domain_of(values[1])
+        values[1], values[8], values[12] = domain, ChainState(values[8]), domain.from_key(values[12])
+        return PartitionProgress(*values)
+
+
+class FrontierUpdateCoder(_Deterministic):
+    """`[scope, domain, lineage, epoch, after key, bound key, basis, withheld, [[partition, code, hint, event, position text,
+    since, retry_at]]]`."""
+
+    def encode(self, value: FrontierUpdate) -> bytes:
+        return _pack(
+            value.scope,
+            domain_text(value.domain),
+            value.lineage,
+            value.membership_epoch,
+            _key(value.domain, value.after),
+            _key(value.domain, value.bound),
+            value.basis,
+            value.withheld,
+            [
+                [
+                    partition,
+                    b.code,
+                    b.hint,
+                    b.event_id,
+                    None if b.position is None else value.domain.text(b.position),
+                    b.since,
+                    b.retry_at,
+                ]
+                for partition, b in value.blockers
+            ],
+        )
+
+    def decode(self, encoded: bytes) -> FrontierUpdate:
+        scope, text, lineage, epoch, after, bound, basis, withheld, blockers = _unpack(encoded, "frontier update")
+        domain = domain_of(text)
+        return FrontierUpdate(
+            scope,
+            domain,
+            lineage,
+            epoch,
+            domain.from_key(after),
+            domain.from_key(bound),
+            basis,
+            withheld,
+            tuple(
+                (
+                    partition,
+                    Blocker(
+                        code, hint, event, None if at is None else domain.from_text(at), since, retry_at
+                    ),
+                )
+                for partition, code, hint, event, at, since, retry_at in blockers
+            ),
+        )
+
+
+class DeadLetterCoder(_Deterministic):
+    """`[partition, sequence, event, position JSON, reason, payload, path, operator, recorded_at]`.
+
+    The position is JSON with lists for tuples: exact at any size, and without its domain."""
+
+    def encode(self, value: DeadLetter) -> bytes:
+        return _pack(
+            value.partition,
+            value.sequence,
+            value.event_id,
+            json.dumps(value.position, separators=(",", ":")),
+            value.reason,
+            value.payload,
+            value.path,
+            value.operator,
+            value.recorded_at,
+        )
+
+    def decode(self, encoded: bytes) -> DeadLetter:
+        values = _unpack(encoded, "dead letter")
+        values[3] = _tuples(json.loads(values[3]))
+        return DeadLetter(*values)
+
+
+class MembersSeenCoder(_Deterministic):
+    """The encoded progress of each chain, by chain number."""
+
+    _progress = PartitionProgressCoder()
+
+    def encode(self, value: MembersSeen) -> bytes:
+        return _pack(*(self._progress.encode(value.latest[chain]) for chain in sorted(value.latest)))
+
+    def decode(self, encoded: bytes) -> MembersSeen:
+        seen = MembersSeen()
+        for progress in _unpack(encoded, "frontier accumulator"):
+            seen.add(self._progress.decode(progress))
+        return seen
+
+
+class FrontierHintCoder(_Deterministic):
+    """`[scope, domain, epoch, bound key, missing]`."""
+
+    def encode(self, value: FrontierHint) -> bytes:
+        return _pack(value.scope, domain_text(value.domain), value.epoch, _key(value.domain, value.bound), value.missing)
+
+    def decode(self, encoded: bytes) -> FrontierHint:
+        scope, text, epoch, bound, missing = _unpack(encoded, "frontier hint")
+        domain = domain_of(text)
+        return FrontierHint(scope, domain, epoch, domain.from_key(bound), missing)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def register_coders() -> None:
+    """Make Beam use these coders. Called when the transforms are imported, in every process that runs them."""
+    for kind, coder in (
+        (PlanRequest, PlanRequestCoder),
+        (ReadTask, ReadTaskCoder),
+        (PartitionProgress, PartitionProgressCoder),
+        (FrontierUpdate, FrontierUpdateCoder),
+        (FrontierHint, FrontierHintCoder),
+        (DeadLetter, DeadLetterCoder),
+    ):
+        registry.register_coder(kind, coder)
+
+
+register_coders()

@@ -1,0 +1,31 @@
+"""Where the store is, as it may travel: a URL without its password, and a reference to the password."""
+
+from dataclasses import dataclass
+
+from gapless.errors import ConfigurationError
+from gapless.paging.secrets import SecretRef, resolve
+from gapless.store import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRef:
+    """Picklable; the password is read on the worker, when the store is opened."""
+
+    url: str
+    password: SecretRef | None = None
+
+    def open(self, create: bool = False) -> Store:
+        """Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
+        return open_store(self.url, password=resolve(self.password) if self.password else None, create=create)
+
+
+def store_ref(store: str | StoreRef) -> StoreRef:
+    """A `StoreRef` of what a user gives. Raises ConfigurationError where the URL holds a password."""
+    if isinstance(store, StoreRef):
+        return store
+    if "@" in store and ":" in store.split("//", 1)[-1].split("@", 1)[0]:
+        raise ConfigurationError(
+            "the store's URL holds a password, which would travel with the pipeline",
+            remedy="leave it out and give StoreRef(url, password={'env': 'NAME'})",
+        )
+    return StoreRef(store)

@@ -1,0 +1,77 @@
+"""The elements that travel between the transforms. Self-describing, immutable, the same bytes for the same value."""
+
+from dataclasses import dataclass
+
+from gapless.progress import Bound, ChainState, Domain
+from gapless.store.records import Blocker
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What starts a run: `run_id` is created at submission, so that every retry of the plan gets the same number.
+
+    `observe` reads the source's list; a later pass of the same run goes by the durable rows alone."""
+
+    scope: str
+    run_id: str
+    engine: str
+    observe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """One chain to read: its durable id, the fencing token of the run, and the membership epoch as planned.
+
+    `members` is how many partitions that epoch has; `member` is False for a candidate."""
+
+    scope: str
+    domain: Domain
+    chain: int
+    partition: str
+    fields: str
+    fencing_token: int
+    lineage: int
+    epoch: int
+    members: int
+    member: bool
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProgress:
+    """Where one chain durably stands. Later values have a higher sequence, bound or fencing token, never a lower one."""
+
+    scope: str
+    domain: Domain
+    chain: int
+    partition: str
+    lineage: int
+    epoch: int
+    members: int
+    member: bool
+    state: ChainState
+    fencing_token: int
+    sequence: int
+    events: int
+    bound: Bound | None
+    basis: str
+    blocker: str | None = None
+    blocker_hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierUpdate:
+    """The published frontier with the membership epoch under which it holds, or why there is none.
+
+    `bound` None: withheld, and `withheld` names the first blocker's code. `basis` is `certified` or `asserted`; `after` is
+    where the claim starts (None: from the beginning of the source)."""
+
+    scope: str
+    domain: Domain
+    lineage: int
+    membership_epoch: int
+    after: Bound | None
+    bound: Bound | None
+    basis: str
+    withheld: str | None
+    blockers: tuple[tuple[str, Blocker], ...] = ()
