@@ -2,6 +2,8 @@
 
     GaplessError
     ├── ConfigurationError      the user's words: job file, command line, domain    exit 2, nothing was written
+    ├── PositionError           a value that is no position of its domain           also a ValueError; exit 2
+    ├── NotComparable           positions or bounds that share no order             also a TypeError
     ├── StoreError              the store cannot be used; nothing was changed       exit 2
     │   ├── StoreUnreadable     not reachable, not ours, or damaged
     │   ├── StoreNewer          written by a newer gapless
@@ -56,6 +58,19 @@ class ConfigurationError(GaplessError):
 
     code = "configuration"
     exit_status = 2
+
+
+class PositionError(GaplessError, ValueError):
+    """The value is no position of its domain: another type, a float, a naive time, more digits than it holds."""
+
+    code = "position"
+    exit_status = 2
+
+
+class NotComparable(GaplessError, TypeError):
+    """The two share no order: text against integers, lists of other shapes, a conversion the domain does not have."""
+
+    code = "not_comparable"
 
 
 class StoreError(GaplessError):

@@ -1,0 +1,79 @@
+"""The closed list of codes by which a withheld frontier and a held partition explain themselves."""
+
+from typing import Final
+
+BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
+    "not_started": (
+        "no page of this member has been promoted yet",
+        "run a backfill or a stream; it reads the member from its start",
+    ),
+    "no_bound": (
+        "pages were promoted, but none has brought a certificate yet",
+        "the source's next certificate for this member",
+    ),
+    "no_certificate": (
+        "the source gives no certificates: tokens and the vector are all that is known",
+        "declare `certificate` in the job file, or `assert` with a reason",
+    ),
+    "not_comparable": (
+        "the members' bounds share no order: another domain, scope or routing generation",
+        "read the vector; a scalar needs one domain under one routing generation",
+    ),
+    "unsettled_event": (
+        "an event has no terminal outcome",
+        "its effect succeeds at the next run, or `gapless skip PARTITION EVENT --reason ...` dead-letters it",
+    ),
+    "source_unavailable": (
+        "the source gave no usable answer",
+        "the source answers again at the next run, or the job file is corrected",
+    ),
+    "token_expired": (
+        "the source no longer knows the page token, and no restart is declared",
+        "declare `pages.expired.restart`, or `gapless epoch rebuild --reason ...`",
+    ),
+    "range_trimmed": (
+        "the source no longer holds what follows the page token: there is a hole",
+        "`gapless epoch rebuild --reason ...` starts a new lineage from what the source still holds",
+    ),
+    "token_cycle": (
+        "page tokens repeat and nothing new arrives: the chain would never end",
+        "correct `pages.next`, or ask the source's operator",
+    ),
+    "schema_drift": (
+        "an event does not fit the frozen schema and `on_drift: hold` is set",
+        "set `on_drift: rest`, skip the event, or widen the schema with a rebuild",
+    ),
+    "violation": (
+        "the source broke its promise: an event or certificate contradicts what was certified",
+        "`gapless violations` shows the evidence; the source's operator explains it, or a rebuild reads again",
+    ),
+    "membership_changed": (
+        "the source's list or routing generation differs from the membership epoch's",
+        "a cutover, as soon as its proofs are complete: `gapless epoch show`",
+    ),
+    "member_list_unproven": (
+        "the frontier stands at the cap: the member list is certified no further",
+        "the list's next certificate, or a cutover that settles who is a member",
+    ),
+    "not_joined": (
+        "a newcomer is not yet complete through the published frontier",
+        "it is read as a candidate and enters when it is complete",
+    ),
+    "unsealed_member": (
+        "a member is no longer listed, but nobody stated where it ends",
+        "the source seals it, or `gapless epoch seal PARTITION --at P --reason ...`",
+    ),
+    "missing_successor": (
+        "a sealed member's successors are unknown or have not entered",
+        "the source names them and they are read, or an operator seals with a reason",
+    ),
+    "handoff_unproven": (
+        "routing changed and nothing proves what moved between the old and the new partitions",
+        "the source's promise (`moves`), its handoff certificate, or reading the new generation again",
+    ),
+    "fenced": (
+        "a newer run has taken the partition",
+        "the newer run goes on; this one changes nothing any more",
+    ),
+}
+"""code -> (meaning, what releases it); one line each."""

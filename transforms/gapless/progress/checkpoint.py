@@ -1,0 +1,71 @@
+"""A checkpoint is the durable row of a chain: how far one partition has been promoted, by whom, and in which state."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from gapless.progress.bound import Bound, Position
+from gapless.progress.certificate import Assertion, Certificate, Estimate, require_certificate
+
+
+class ChainState(str, Enum):
+    """What may happen to a chain. Only an open one takes promotions."""
+
+    OPEN = "open"
+    """Read and promoted."""
+    HELD = "held"
+    """An event or page could not be settled; the next run that takes the chain opens it again."""
+    GAP = "gap"
+    """The source can no longer serve what follows the token; only an explicit decision goes on."""
+    ENDED = "ended"
+    """The source stated that the chain ends here."""
+    SEALED = "sealed"
+    """Left its membership with a certified end, drained through it."""
+    REPLACED = "replaced"
+    """Another routing generation was read again in its stead."""
+    SUPERSEDED = "superseded"
+    """Belongs to a lineage that was given up."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """`sequence` is the number of the next page; `page_token` the token it is fetched with (None: the chain's start).
+
+    `bound` is what is certified, None for no claim. `generation` is the routing generation the chain is read under.
+    `asserted` is True once an accepted assertion has raised the bound."""
+
+    fencing_token: int
+    sequence: int
+    page_token: str | None
+    bound: Bound | None
+    state: ChainState = ChainState.OPEN
+    generation: str = ""
+    asserted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageAttempt:
+    """One fetch attempt as the ledger sees it: `name` is unique to the attempt, `events` are (id, position) pairs.
+
+    `next_token` is None where the source stated the chain's end. A `provisional` page belongs to a loop that has not
+    ended and is promoted only together with the page that ends it. `assertion` and `estimate` are no evidence.
+    Raises TypeError where `certificate` is anything but a Certificate or None."""
+
+    name: str
+    start_token: str | None
+    next_token: str | None
+    events: tuple[tuple[str, Position], ...] = ()
+    certificate: Certificate | None = None
+    provisional: bool = False
+    generation: str = ""
+    assertion: Assertion | None = None
+    estimate: Estimate | None = None
+
+    def __post_init__(self) -> None:
+        require_certificate(self.certificate)
+        if self.assertion is not None and not isinstance(self.assertion, Assertion):
+            raise TypeError(f"{self.assertion!r} is no assertion")
+        if self.estimate is not None and not isinstance(self.estimate, Estimate):
+            raise TypeError(f"{self.estimate!r} is no estimate")

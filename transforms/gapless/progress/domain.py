@@ -1,0 +1,268 @@
+"""A domain is the ordered set positions live in: it reads them exactly, writes them as text, and makes keys of bounds.
+
+Every domain is a value: picklable, hashable, equal where it is declared alike.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from gapless.errors import ConfigurationError, NotComparable, PositionError
+from gapless.progress import keys
+from gapless.progress.bound import Bound, Position
+from gapless.progress.decimals import decimal_text, json_kind, parse_integer, shorten
+
+COLLATIONS = {"binary": "binary", "c": "binary", "posix": "binary", "ucs_basic": "binary", "codepoint": "binary"}
+
+
+class Domain(ABC):
+    """What all domains do. Positions are those of `parse`; every other method takes and gives these."""
+
+    __slots__ = ()
+
+    @property
+    def discrete(self) -> bool:
+        """Whether every position has a next one, so that through(p) is before(p + 1)."""
+        return False
+
+    @abstractmethod
+    def parse(self, raw: object) -> Position:
+        """The position that a JSON value means. Raises PositionError saying what was there instead."""
+
+    @abstractmethod
+    def text(self, position: Position) -> str:
+        """The canonical text of a position. Law: `from_text(text(p)) == p`. Raises PositionError."""
+
+    @abstractmethod
+    def from_text(self, text: str) -> Position:
+        """The position whose text this is; what a user types. Raises PositionError."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """The domain as JSON values. Law: `domain_from(d.describe()) == d`."""
+
+    @abstractmethod
+    def _encode(self, position: Position) -> bytes: ...
+
+    @abstractmethod
+    def _decode(self, key: bytes, start: int) -> tuple[Position, int]: ...
+
+    @staticmethod
+    def from_description(description: object) -> "Domain":
+        """The domain that `describe` described. Raises ConfigurationError."""
+        from gapless.progress.description import domain_from  # the descriptions know all domains, and so this module
+
+        return domain_from(description)
+
+    def key(self, bound: Bound | None) -> bytes:
+        """Bytes in the order of bounds; no bound is b"". Law: a < b exactly where key(a) < key(b) < NO_CAP.
+
+        >>> IntegerDomain().key(Bound.through(9)) < IntegerDomain().key(Bound.before(10))
+        True
+        """
+        if bound is None:
+            return keys.NO_BOUND
+        endpoint = keys.THROUGH if bound.inclusive else keys.BEFORE
+        return self._encode(bound.position) + bytes((endpoint,))
+
+    def from_key(self, key: bytes) -> Bound | None:
+        """The bound of a key. Law: `from_key(key(b)) == b`. Raises PositionError for bytes that are no key of this domain."""
+        if key == keys.NO_BOUND:
+            return None
+        encoded, inclusive = keys.split_endpoint(key)
+        position, end = self._decode(encoded, 0)
+        if end != len(encoded):
+            raise PositionError(f"{key.hex()} is no key of this domain")
+        return Bound(position, inclusive)
+
+    def exclusive(self, bound: Bound) -> Bound:
+        """The same cut as an exclusive bound. Raises NotComparable where an inclusive one has none.
+
+        >>> IntegerDomain().exclusive(Bound.through(9))
+        Bound.before(10)
+        >>> TextDomain().exclusive(Bound.before("b"))
+        Bound.before('b')
+        """
+        if not bound.inclusive:
+            return bound
+        if not self.discrete or not isinstance(bound.position, int):
+            raise NotComparable(f"{bound!r} has no exclusive form: its domain knows no next position")
+        return Bound.before(bound.position + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerDomain(Domain):
+    """Integers of any size.
+
+    >>> IntegerDomain().parse("18446744073709551617")
+    18446744073709551617
+    """
+
+    @property
+    def discrete(self) -> bool:
+        return True
+
+    def parse(self, raw: object) -> Position:
+        if raw.__class__ is int:
+            return raw  # type: ignore[return-value]
+        return parse_integer(raw)
+
+    def text(self, position: Position) -> str:
+        return decimal_text(_require_int(position))
+
+    def from_text(self, text: str) -> Position:
+        return parse_integer(text)
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": "integer"}
+
+    def _encode(self, position: Position) -> bytes:
+        return keys.encode_integer(_require_int(position))
+
+    def _decode(self, key: bytes, start: int) -> tuple[Position, int]:
+        return keys.decode_integer(key, start)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDomain(Domain):
+    """Unicode text in the order of its code points, which is also the order of its UTF-8 bytes (`binary`).
+
+    >>> TextDomain().parse("9") > TextDomain().parse("10")
+    True
+    """
+
+    collation: str = "binary"
+
+    def __post_init__(self) -> None:
+        known = COLLATIONS.get(self.collation.lower()) if isinstance(self.collation, str) else None
+        if known is None:
+            raise ConfigurationError(
+                f"collation {self.collation!r} is unknown: text is ordered by code point",
+                remedy="write `collation: binary`",
+            )
+        object.__setattr__(self, "collation", known)
+
+    def parse(self, raw: object) -> Position:
+        if raw.__class__ is not str:
+            raise PositionError(f"{raw!r} ({json_kind(raw)}) where the domain says text")
+        keys.encode_text(raw)  # type: ignore[arg-type]
+        return raw  # type: ignore[return-value]
+
+    def text(self, position: Position) -> str:
+        if not isinstance(position, str):
+            raise PositionError(f"{position!r} is no text")
+        return position
+
+    def from_text(self, text: str) -> Position:
+        return self.parse(text)
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": "text", "collation": self.collation}
+
+    def _encode(self, position: Position) -> bytes:
+        return keys.encode_text(self.text(position))
+
+    def _decode(self, key: bytes, start: int) -> tuple[Position, int]:
+        return keys.decode_text(key, start)
+
+
+@dataclass(frozen=True, slots=True)
+class ListDomain(Domain):
+    """Tuples of fixed length, ordered by their first item, then the next: such as (commit time, id).
+
+    >>> ListDomain((IntegerDomain(), TextDomain())).parse([7, "b"])
+    (7, 'b')
+    """
+
+    items: tuple[Domain, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.items, tuple) or not self.items:
+            raise ConfigurationError("a list domain needs a tuple of at least one domain")
+
+    def parse(self, raw: object) -> Position:
+        if not isinstance(raw, list | tuple):
+            raise PositionError(f"{shorten(raw)} ({json_kind(raw)}) where a list of {len(self.items)} is expected")
+        return tuple(domain.parse(item) for domain, item in self._paired(raw))
+
+    def text(self, position: Position) -> str:
+        """A JSON array of the items' texts; items that are lists stand as arrays in it.
+
+        >>> ListDomain((IntegerDomain(), TextDomain())).text((7, "b"))
+        '["7","b"]'
+        """
+        return json.dumps(self._texts(position), ensure_ascii=False, separators=(",", ":"))
+
+    def from_text(self, text: str) -> Position:
+        try:
+            raw = json.loads(text)
+        except ValueError as error:
+            raise PositionError(f"{shorten(text)} is no JSON array") from error
+        return self._from_texts(raw)
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": "list", "items": [domain.describe() for domain in self.items]}
+
+    def _texts(self, position: Position) -> list[Any]:
+        if not isinstance(position, tuple):
+            raise PositionError(f"{position!r} is no list")
+        return [
+            domain._texts(item) if isinstance(domain, ListDomain) else domain.text(item)
+            for domain, item in self._paired(position)
+        ]
+
+    def _from_texts(self, raw: object) -> Position:
+        if not isinstance(raw, list):
+            raise PositionError(f"{shorten(raw)} ({json_kind(raw)}) where a list of {len(self.items)} is expected")
+        return tuple(
+            domain._from_texts(item) if isinstance(domain, ListDomain) else _item_from_text(domain, item)
+            for domain, item in self._paired(raw)
+        )
+
+    def _paired(self, items: "list[Any] | tuple[Any, ...]") -> "zip[tuple[Domain, Any]]":
+        if len(items) != len(self.items):
+            raise PositionError(f"{shorten(items)} has {len(items)} items where {len(self.items)} are expected")
+        return zip(self.items, items, strict=True)
+
+    def _encode(self, position: Position) -> bytes:
+        if not isinstance(position, tuple):
+            raise PositionError(f"{position!r} is no list")
+        return b"".join(domain._encode(item) for domain, item in self._paired(position))
+
+    def _decode(self, key: bytes, start: int) -> tuple[Position, int]:
+        position = []
+        for domain in self.items:
+            item, start = domain._decode(key, start)
+            position.append(item)
+        return tuple(position), start
+
+
+def coarsen(bound: Bound, grain: int) -> Bound:
+    """The same claim in units `grain` times as large, exclusive, and never above what was certified.
+
+    Raises NotComparable unless the position is an integer, ValueError unless `grain` is positive.
+
+    >>> coarsen(Bound.through(123456789), 1000), coarsen(Bound.through(123456999), 1000)
+    (Bound.before(123456), Bound.before(123457))
+    """
+    if grain.__class__ is not int or grain < 1:
+        raise ValueError(f"a coarser unit holds a positive whole number of finer ones, not {grain!r}")
+    if not isinstance(bound.position, int):
+        raise NotComparable(f"{bound!r} has no coarser unit: its domain is no line of integers")
+    return Bound.before((bound.position + bound.inclusive) // grain)
+
+
+def _item_from_text(domain: Domain, item: object) -> Position:
+    """Integers may stand bare in the array, as in `[7, "b"]`."""
+    if isinstance(item, str):
+        return domain.from_text(item)
+    if item.__class__ is int and isinstance(domain, IntegerDomain):
+        return domain.parse(item)
+    raise PositionError(f"{shorten(item)} ({json_kind(item)}) where text is expected")
+
+
+def _require_int(position: Position) -> int:
+    if position.__class__ is not int:
+        raise PositionError(f"{position!r} is no integer")
+    return position  # type: ignore[return-value]

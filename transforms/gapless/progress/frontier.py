@@ -1,0 +1,215 @@
+"""A frontier is the minimum of the members' certified bounds in one membership epoch, or the reason why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import heappush, heapreplace
+from typing import TypeAlias
+
+from gapless.progress.bound import Bound, Position, alike
+from gapless.progress.membership import Membership
+
+_SMALLEST_BATCH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBlocker:
+    """Why no scalar can be claimed: `code` of the closed list, and the member that lacks something ("" for all)."""
+
+    code: str
+    partition: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """Everything inside `bound` has a terminal outcome in every member. `capped`: only the member list holds it there."""
+
+    bound: Bound
+    capped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """The members' bounds share no order: each stands for its own member, and there is no scalar."""
+
+    bounds: Mapping[str, Bound]
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """No claim, and what is missing for one."""
+
+    blockers: tuple[MemberBlocker, ...]
+
+
+FrontierValue: TypeAlias = Scalar | Vector | Withheld
+
+
+class Frontier:
+    """The minimum over the full membership, in memory. Bounds only rise.
+
+    `axes` says what a member's bound is measured on (domain, routing generation); members on different axes give a
+    vector. `cap` is how far the member list itself is certified, None where it is not.
+
+    A move of a member costs O(1); the minimum is repaired when it is asked for, O(log members) amortised for each
+    member that has left the bottom since.
+
+    >>> frontier = Frontier(Membership(1, "", frozenset({"a", "b"})))
+    >>> frontier.advance("a", Bound.through(120)), frontier.minimum()
+    (True, None)
+    >>> frontier.advance("b", Bound.through(90)), frontier.advance("b", Bound.through(80)), frontier.minimum()
+    (True, False, Bound.through(90))
+    """
+
+    __slots__ = (
+        *("_bounds", "_cap", "_like", "_membership", "_missing", "_no_ops"),
+        *("_repaired", "_sorted", "_sorted_next", "_unlike"),
+    )
+
+    def __init__(
+        self, membership: Membership, axes: Mapping[str, str] | None = None, cap: Bound | None = None
+    ) -> None:
+        self._membership = membership
+        self._bounds: dict[str, Bound | None] = dict.fromkeys(sorted(membership.members))
+        self._missing = len(self._bounds)
+        self._unlike = len({(axes or {}).get(member, "") for member in membership.members}) > 1
+        self._like: Position | None = None
+        self._cap = cap
+        self._no_ops = 0
+        # One entry a member, whose bound may be out of date, but then only too low: `_sorted` ascending from
+        # `_sorted_next` on, and a heap of entries brought up to date since.
+        self._sorted: list[_Entry] | None = None
+        self._sorted_next = 0
+        self._repaired: list[_Entry] = []
+
+    @property
+    def membership(self) -> Membership:
+        return self._membership
+
+    @property
+    def no_ops(self) -> int:
+        """How many bounds came late: not above the one already known, and so without effect."""
+        return self._no_ops
+
+    def advance(self, partition: str, bound: Bound) -> bool:
+        """Raise a member's bound; False (and counted) where it is not above the known one.
+
+        Raises KeyError for a partition that is no member, NotComparable where it changes what its bound is made of.
+
+        Law: order and repetition of advances do not matter; no advance lowers a bound or the minimum.
+        """
+        known = self._bounds[partition]
+        position = bound.position
+        if known is None:
+            self._enter(partition, bound)
+            return True
+        before = known.position
+        if position.__class__ is before.__class__ and position.__class__ is not tuple:
+            moved = position > before or (  # type: ignore[operator]
+                position == before and bound.inclusive and not known.inclusive
+            )
+        else:
+            moved = known < bound
+        if moved:
+            self._bounds[partition] = bound
+        else:
+            self._no_ops += 1
+        return moved
+
+    def raise_cap(self, cap: Bound) -> bool:
+        """The member list is certified further now; False (and counted) where it was already."""
+        if self._cap is not None and cap <= self._cap:
+            self._no_ops += 1
+            return False
+        self._cap = cap
+        return True
+
+    def minimum(self) -> Bound | None:
+        """The lowest of the members' bounds and the cap; None where there is no scalar to claim.
+
+        >>> Frontier(Membership(1, "", frozenset())).minimum() is None
+        True
+        """
+        lowest = self._lowest()
+        if lowest is None or self._cap is None:
+            return lowest
+        return min(lowest, self._cap)
+
+    def withheld(self) -> tuple[str, ...]:
+        """The members that have no bound yet, by name."""
+        if not self._missing:
+            return ()
+        return tuple(member for member, bound in self._bounds.items() if bound is None)
+
+    def vector(self) -> dict[str, Bound | None]:
+        """Every member's own bound, by name."""
+        return dict(self._bounds)
+
+    def value(self) -> FrontierValue:
+        """What can be claimed now.
+
+        >>> Frontier(Membership(1, "", frozenset({"a"}))).value()
+        Withheld(blockers=(MemberBlocker(code='no_bound', partition='a', detail=''),))
+        """
+        if not self._bounds:
+            return Withheld((MemberBlocker("member_list_unproven", "", "the membership epoch has no members"),))
+        if self._missing:
+            return Withheld(tuple(MemberBlocker("no_bound", member) for member in self.withheld()))
+        if self._unlike:
+            return Vector({member: bound for member, bound in self._bounds.items() if bound is not None})
+        lowest, claim = self._lowest(), self.minimum()
+        if lowest is None or claim is None:
+            raise AssertionError("all members have bounds that compare")
+        return Scalar(claim, capped=claim < lowest)
+
+    def _enter(self, partition: str, bound: Bound) -> None:
+        if self._like is None:
+            self._like = bound.position
+        elif not self._unlike:
+            self._unlike = not alike(self._like, bound.position)
+        self._bounds[partition] = bound
+        self._missing -= 1
+
+    def _lowest(self) -> Bound | None:
+        if self._missing or self._unlike or not self._bounds:
+            return None
+        if self._sorted is None:
+            self._sorted = sorted(
+                (bound.position, bound.inclusive, member, bound)
+                for member, bound in self._bounds.items()
+                if bound is not None
+            )
+        bounds, ordered, repaired = self._bounds, self._sorted, self._repaired
+        while True:
+            from_sorted = self._sorted_next < len(ordered)
+            if from_sorted and repaired:
+                from_sorted = ordered[self._sorted_next] < repaired[0]
+            entry = ordered[self._sorted_next] if from_sorted else repaired[0]
+            member = entry[2]
+            bound = bounds[member]
+            if bound is entry[3]:
+                return bound
+            if bound is None:
+                raise AssertionError("a bound is never taken back")
+            current = (bound.position, bound.inclusive, member, bound)
+            if not from_sorted:
+                heapreplace(repaired, current)
+                continue
+            self._sorted_next += 1
+            heappush(repaired, current)
+            if len(repaired) > max(_SMALLEST_BATCH, (len(ordered) - self._sorted_next) >> 2):
+                self._merge(ordered, repaired)
+
+    def _merge(self, ordered: "list[_Entry]", repaired: "list[_Entry]") -> None:
+        """Sort the repaired entries back in: cheap, because there is one only for each member that left the bottom."""
+        del ordered[: self._sorted_next]
+        self._sorted_next = 0
+        repaired.sort()
+        above_all = not ordered or ordered[-1] < repaired[0]
+        ordered += repaired
+        repaired.clear()
+        if not above_all:
+            ordered.sort()
+
+
+_Entry: TypeAlias = tuple[Position, bool, str, Bound]
