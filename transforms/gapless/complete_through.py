@@ -7,11 +7,11 @@ from apache_beam.pvalue import PBegin, PCollection
 
 from gapless.combine_frontier import CombineFrontier
 from gapless.effects.protocol import Effect
-from gapless.settling.open_run import DeadLetterEffect
 from gapless.paging.source import Source
 from gapless.plan_partitions import PlanPartitions
 from gapless.publish_frontier import PublishFrontier
 from gapless.read_pages import ReadPages, SettleInPlace
+from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.retrying import RetryPolicy
 from gapless.store.records import DeadLetter
 from gapless.store_ref import StoreRef, store_ref

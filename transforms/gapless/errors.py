@@ -6,6 +6,8 @@
     ├── NotComparable           positions or bounds that share no order             also a TypeError
     ├── StoreError              the store cannot be used; nothing was changed       exit 2
     │   ├── StoreUnreadable     not reachable, not ours, or damaged
+    │   ├── StoreUnwritable     disk full, read-only, or no permission
+    │   ├── StoreBusy           locked by another process for too long; a retry may help
     │   ├── StoreNewer          written by a newer gapless
     │   ├── ForeignScope        holds another scope under this name
     │   ├── ForeignLineage      evidence of another lineage
@@ -84,6 +86,18 @@ class StoreUnreadable(StoreError):
     """Not reachable, not a gapless store, or damaged."""
 
     code = "store_unreadable"
+
+
+class StoreUnwritable(StoreError):
+    """It can be read but not written: the disk is full, the file or server read-only, or the role lacks a permission."""
+
+    code = "store_unwritable"
+
+
+class StoreBusy(StoreError):
+    """Another process held the lock for longer than the time-out. Nothing was changed; trying again is safe."""
+
+    code = "store_busy"
 
 
 class StoreNewer(StoreError):

@@ -36,7 +36,9 @@ def explain(snapshot: Snapshot) -> Explanation:
     # A member without a bound comes first: nothing at all is proved about it.
     held.sort(key=lambda pair: (pair[0].bound is not None, pair[0].bound or 0, pair[0].partition))
     waiting = [
-        (row, blocker) for row in _outside(snapshot) if (blocker := membership_blocker(row, snapshot)) is not None
+        (row, blocker)
+        for row in _outside(snapshot)
+        if (blocker := membership_blocker(row, snapshot)) is not None
     ]
     blockers = [(row.partition, blocker) for row, blocker in (*held, *waiting)]
     return Explanation(_withheld(snapshot, held, waiting), blockers)
@@ -68,9 +70,13 @@ def membership_blocker(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
                 "membership_changed",
                 f"the source now routes under generation {row.generation!r}, the epoch is of {snapshot.scope.generation!r}",
             )
-        return Blocker("not_joined", "seen in the source's list after the epoch was frozen; not proved complete")
+        return Blocker(
+            "not_joined", "seen in the source's list after the epoch was frozen; not proved complete"
+        )
     if row.seal is None:
-        return Blocker("unsealed_member", "no longer in the source's list, and the source has certified no end for it")
+        return Blocker(
+            "unsealed_member", "no longer in the source's list, and the source has certified no end for it"
+        )
     return None
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gapless.paging.page import Partition
 from gapless.paging.source import Session, Source
@@ -13,12 +14,15 @@ from gapless.updates import PartitionProgress, PlanRequest, ReadTask
 READABLE = (ChainState.OPEN, ChainState.HELD)
 
 
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run has to do: the chains to read, and where every member durably stands."""
+    """What a run has to do: `number` is its fencing token, `tasks` the chains to read with their durable `rows` beside them,
+    the lowest bound first; `progress` is where every live chain stands."""
 
-    def __init__(self, tasks: Sequence[ReadTask], progress: Sequence[PartitionProgress]) -> None:
-        self.tasks = tasks
-        self.progress = progress
+    number: int
+    tasks: Sequence[ReadTask]
+    rows: Sequence[ChainRow]
+    progress: Sequence[PartitionProgress]
 
 
 def scope_identity(source: Source) -> ScopeIdentity:
@@ -54,23 +58,23 @@ def plan_run(source: Source, store: Store, request: PlanRequest, session: Sessio
     return lay_out(source, scope, chains, number, request.run_id)
 
 
-def lay_out(
-    source: Source, scope: FrontierRow, chains: Sequence[ChainRow], number: int, run_id: str
-) -> Plan:
+def lay_out(source: Source, scope: FrontierRow, chains: Sequence[ChainRow], number: int, run_id: str) -> Plan:
     """Which chains are to be read under run `number`, and the progress every member starts with."""
     live = [row for row in chains if row.epoch_out is None]
     members = sum(1 for row in live if row.epoch_in is not None)
-    tasks = [
-        task_of(row, scope, members, number, run_id) for row in live if to_be_read(row, source, scope)
-    ]
+    rows = sorted((row for row in live if to_be_read(row, source)), key=_lowest_first)
+    tasks = [task_of(row, scope, members, number, run_id) for row in rows]
     progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
-    return Plan(tasks, progress)
+    return Plan(number, tasks, rows, progress)
 
 
-def to_be_read(row: ChainRow, source: Source, scope: FrontierRow) -> bool:
-    """Whether a chain has anything left for a bounded read: open or held, and not yet proved through the range's end.
+def _lowest_first(row: ChainRow) -> tuple[bool, Bound, str]:
+    """Whoever holds the frontier is read first."""
+    return (row.bound is not None, row.bound or Bound.before(0), row.partition)
 
-    A chain of another routing generation than the list's has stopped."""
+
+def to_be_read(row: ChainRow, source: Source) -> bool:
+    """Whether a chain has anything left for a bounded read: open or held, and not yet proved through the range's end."""
     if row.state not in READABLE:
         return False
     stop = source.range.stop

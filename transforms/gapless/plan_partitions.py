@@ -9,9 +9,9 @@ from apache_beam import pvalue
 from apache_beam.pvalue import PBegin, PCollection
 
 from gapless import state_format
-from gapless.settling.local_run import current_run
 from gapless.paging.source import Source
 from gapless.plan import plan_run
+from gapless.settling.local_run import current_run
 from gapless.store_ref import StoreRef, store_ref
 from gapless.updates import PartitionProgress, PlanRequest, ReadTask
 

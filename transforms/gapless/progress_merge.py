@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gapless.progress import Bound, Domain, merge_bounds
+from gapless.progress import Bound, Domain, highest
 from gapless.updates import PartitionProgress
 
 
@@ -15,7 +15,7 @@ def later(known: PartitionProgress | None, seen: PartitionProgress) -> Partition
     if known is None:
         return seen
     newest = max(known, seen, key=_age)
-    return replace(newest, bound=merge_bounds(known.bound, seen.bound))
+    return replace(newest, bound=highest(known.bound, seen.bound))
 
 
 def _age(progress: PartitionProgress) -> tuple[int, int, int, int, str, str]:

@@ -11,19 +11,19 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
 
 from gapless.effects.protocol import Effect
-from gapless.settling.local_run import LocalRun, current_run
-from gapless.settling.open_run import DeadLetterEffect
 from gapless.page_restriction import Claim, PageRestriction, PageRestrictionTracker
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
+from gapless.settling.local_run import LocalRun, current_run
+from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import RetryPolicy
 from gapless.settling.settle import settle_chain
+from gapless.settling.worker import Slice, Tally, Worker, no_step
 from gapless.state_format import PageRestrictionCoder
 from gapless.store.records import DeadLetter
 from gapless.store_ref import StoreRef
 from gapless.updates import PartitionProgress, ReadTask
-from gapless.settling.worker import Slice, Tally, Worker, no_step
 
 DEAD_LETTERS = "dead_letters"
 
@@ -99,7 +99,7 @@ class _ChainRestrictions(RestrictionProvider):
 
     def truncate(self, element: ReadTask, restriction: PageRestriction) -> None:
         """A drain drops the rest: the store knows where the chain stands."""
-        return None
+        return
 
 
 class _SettleChain(beam.DoFn):

@@ -160,7 +160,9 @@ class FrontierUpdateCoder(_Deterministic):
         )
 
     def decode(self, encoded: bytes) -> FrontierUpdate:
-        scope, text, lineage, epoch, after, bound, basis, withheld, blockers = _unpack(encoded, "frontier update")
+        scope, text, lineage, epoch, after, bound, basis, withheld, blockers = _unpack(
+            encoded, "frontier update"
+        )
         domain = domain_of(text)
         return FrontierUpdate(
             scope,
@@ -174,9 +176,7 @@ class FrontierUpdateCoder(_Deterministic):
             tuple(
                 (
                     partition,
-                    Blocker(
-                        code, hint, event, None if at is None else domain.from_text(at), since, retry_at
-                    ),
+                    Blocker(code, hint, event, None if at is None else domain.from_text(at), since, retry_at),
                 )
                 for partition, code, hint, event, at, since, retry_at in blockers
             ),
@@ -226,7 +226,13 @@ class FrontierHintCoder(_Deterministic):
     """`[scope, domain, epoch, bound key, missing]`."""
 
     def encode(self, value: FrontierHint) -> bytes:
-        return _pack(value.scope, domain_text(value.domain), value.epoch, _key(value.domain, value.bound), value.missing)
+        return _pack(
+            value.scope,
+            domain_text(value.domain),
+            value.epoch,
+            _key(value.domain, value.bound),
+            value.missing,
+        )
 
     def decode(self, encoded: bytes) -> FrontierHint:
         scope, text, epoch, bound, missing = _unpack(encoded, "frontier hint")

@@ -21,8 +21,7 @@ class TrackPartitions(beam.PTransform[PCollection[PartitionProgress], PCollectio
     def expand(self, progress: PCollection[PartitionProgress]) -> PCollection[PartitionProgress]:
         return (
             progress
-            | "By partition"
-            >> beam.Map(_keyed).with_output_types(tuple[str, PartitionProgress])
+            | "By partition" >> beam.Map(_keyed).with_output_types(tuple[str, PartitionProgress])
             | "Track" >> beam.ParDo(_Track()).with_output_types(PartitionProgress)
         )
 

@@ -15,15 +15,15 @@ from gapless.errors import (
     TokenCycle,
     TokenExpired,
 )
-from gapless.settling.hold import EventHeld, blocker_for, state_for
-from gapless.settling.open_run import OpenRun
 from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page import Page
 from gapless.paging.readahead import PageFeed
 from gapless.plan import partition_of, progress_of, to_be_read
+from gapless.settling.hold import EventHeld, blocker_for, state_for
+from gapless.settling.open_run import OpenRun
+from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store.records import ChainRow, DeadLetter
 from gapless.updates import PartitionProgress, ReadTask
-from gapless.settling.worker import Slice, Tally, Worker
 
 MAX_RESTARTS = 3
 """Restarts at the certified bound without a promotion in between, before the chain is left as a gap."""
@@ -217,7 +217,9 @@ class ChainReading:
         now = self._worker.clock.now()
         if isinstance(error, EventHeld):
             return error.retry_at
-        if isinstance(error, (SchemaDrift, InvalidPage, TokenExpired, RangeTrimmed, TokenCycle, RoutingChanged)):
+        if isinstance(
+            error, (SchemaDrift, InvalidPage, TokenExpired, RangeTrimmed, TokenCycle, RoutingChanged)
+        ):
             return None
         if isinstance(error, SourceUnavailable) and error.retry_after is None:
             return None
@@ -268,7 +270,11 @@ class ChainReading:
         feed, self._feed = self._feed, None
         if feed is None:
             return
-        if feed.token == self._row.page_token and not feed.failed and to_be_read(self._row, self._worker.source):
+        if (
+            feed.token == self._row.page_token
+            and not feed.failed
+            and to_be_read(self._row, self._worker.source)
+        ):
             self._worker.feeds.park(self._key, feed)
         else:
             self._worker.feeds.retire(feed)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from gapless.paging.readahead import FeedPool
 from gapless.settling.retrying import Retries
-from gapless.updates import PartitionProgress
 from gapless.settling.worker import Slice, Tally
+from gapless.updates import PartitionProgress
 
 
 def ignore_progress(progress: PartitionProgress) -> None:

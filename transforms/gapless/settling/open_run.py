@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
-from gapless.effects.protocol import DeadLetterRecord, EffectSession, EventFailure, RunOutput, RunStart, RunWriter
+from gapless.effects.protocol import (
+    DeadLetterRecord,
+    EffectSession,
+    EventFailure,
+    RunOutput,
+    RunStart,
+    RunWriter,
+)
 from gapless.paging.chain import CheckedPage
 from gapless.progress import Assertion, Bound, Domain
 from gapless.store.records import ChainRow, DeadLetter, Promotion, Violation
@@ -145,7 +152,11 @@ class OpenRun:
                 "position": self._domain.text(certificate.bound.position),
                 "inclusive": certificate.bound.inclusive,
                 "sequence": sequence,
-                **({"reason": certificate.reason} if isinstance(certificate, Assertion) else {"issuer": certificate.issuer}),
+                **(
+                    {"reason": certificate.reason}
+                    if isinstance(certificate, Assertion)
+                    else {"issuer": certificate.issuer}
+                ),
             }
 
     def promotion(self) -> Promotion:

@@ -7,11 +7,11 @@ nothing unpromoted survives the call, and every error of the source or the effec
 
 from collections.abc import Callable, Iterator
 
-from gapless.settling.chain_reading import ChainReading
 from gapless.plan import progress_of, to_be_read
+from gapless.settling.chain_reading import ChainReading
+from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store.records import DeadLetter
 from gapless.updates import PartitionProgress, ReadTask
-from gapless.settling.worker import Slice, Tally, Worker
 
 
 def settle_chain(

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from gapless.clock import Clock, SystemClock
 from gapless.effects.protocol import EffectSession
-from gapless.settling.open_run import DeadLetterSession
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
+from gapless.settling.open_run import DeadLetterSession
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import Retries, RetryPolicy
 from gapless.store import Store

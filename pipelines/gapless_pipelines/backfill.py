@@ -1,0 +1,237 @@
+"""A batch backfill: plan, read until every chain is done, publish, and say how it ended by the durable rows.
+
+Beam is imported late: while it loads, the first pages are being fetched.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import uuid4
+
+from gapless.clock import Clock, SystemClock
+from gapless.effects.protocol import Effect
+from gapless.explain import explain
+from gapless.paging.readahead import FeedPool
+from gapless.paging.source import Source
+from gapless.plan import Plan, partition_of, plan_run, to_be_read
+from gapless.progress import Bound, ChainState
+from gapless.settling.local_run import LocalRun, ignore_progress, local_run
+from gapless.settling.open_run import DeadLetterEffect
+from gapless.settling.publisher import Publisher
+from gapless.settling.retrying import RetryPolicy
+from gapless.settling.worker import no_step
+from gapless.store import Store
+from gapless.store.records import ChainRow, Snapshot
+from gapless.store_ref import StoreRef
+from gapless.updates import PartitionProgress, PlanRequest
+from gapless_pipelines.options import LOCAL, EngineOptions
+from gapless_pipelines.pacing import first_pace
+
+MOST_READERS = 8
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """What is to be run. `readers` bounds how many partitions are read at once; a job's `connections`."""
+
+    source: Source
+    effect: Effect
+    store: StoreRef
+    engine: EngineOptions
+    dead_letters: DeadLetterEffect | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    readers: int = MOST_READERS
+    on_step: Callable[[str], None] = no_step
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a backfill ended, by its durable rows. `number` is the run's fencing token."""
+
+    run_id: str
+    number: int
+    snapshot: Snapshot
+    passes: int
+    seconds: float
+    pages: int
+    events: int
+    stop: Bound | None
+
+    @property
+    def exit_status(self) -> int:
+        """0 done; 4 fenced by a newer run; 5 a violation was recorded; 3 withheld, held or short of the range's end."""
+        if any(row.fencing_token > self.number for row in self.snapshot.chains):
+            return 4
+        if self.snapshot.violations:
+            return 5
+        return 0 if self.complete else 3
+
+    @property
+    def complete(self) -> bool:
+        """Everything that was to be read is read and proved."""
+        scope = self.snapshot.scope
+        if explain(self.snapshot).withheld is not None or scope.frontier is None:
+            return False
+        if self.stop is not None:
+            return scope.frontier >= self.stop
+        return all(row.state is not ChainState.OPEN for row in self.snapshot.chains if row.epoch_out is None)
+
+
+def run_backfill(
+    backfill: Backfill,
+    on_progress: Callable[[PartitionProgress], None] = ignore_progress,
+    clock: Clock | None = None,
+    on_start: Callable[[LocalRun, Plan], None] | None = None,
+) -> Outcome:
+    """Run to the end. Raises ConfigurationError and StoreError before anything is read, and SourceError where the list
+    of partitions cannot be had."""
+    clock = clock or SystemClock()
+    began = clock.monotonic()
+    with ExitStack() as stack:
+        store = stack.enter_context(backfill.store.open(create=True))
+        request = PlanRequest(backfill.source.scope, uuid4().hex, backfill.engine.engine)
+        session = backfill.source.open()
+        stack.callback(session.close)
+        asked = clock.monotonic()
+        plan = plan_run(backfill.source, store, request, session)
+        list_seconds = clock.monotonic() - asked
+        before = store.snapshot(request.scope)
+        run = LocalRun(
+            request.run_id, FeedPool(backfill.source.open, backfill.readers), on_progress=on_progress
+        )
+        if on_start is not None:
+            on_start(run, plan)
+        with _recorded(store, request.run_id):
+            if backfill.engine.engine == LOCAL:
+                passes = _local(backfill, store, request, plan, run, list_seconds, clock)
+            else:
+                passes = _elsewhere(backfill, request)
+            Publisher(store, request.scope, clock=clock).publish()
+        after = store.snapshot(request.scope)
+        number = plan.number
+        stop = backfill.source.range.stop
+        return Outcome(
+            run_id=request.run_id,
+            number=number,
+            snapshot=after,
+            passes=passes,
+            seconds=clock.monotonic() - began,
+            pages=_sum(after, "sequence") - _sum(before, "sequence"),
+            events=_sum(after, "events") - _sum(before, "events"),
+            stop=None if stop is None else Bound.before(stop),
+        )
+
+
+def _local(
+    backfill: Backfill,
+    store: Store,
+    request: PlanRequest,
+    plan: Plan,
+    run: LocalRun,
+    list_seconds: float,
+    clock: Clock,
+) -> int:
+    most = backfill.engine.workers or backfill.readers
+    with local_run(run):
+        _fetch_ahead(run, plan, backfill)
+        from gapless.complete_through import CompleteThrough
+        from gapless_pipelines.local_passes import LocalPasses
+
+        transform = CompleteThrough(
+            backfill.source,
+            backfill.effect,
+            backfill.store,
+            dead_letters=backfill.dead_letters,
+            retry=backfill.retry,
+            run_id=request.run_id,
+            engine=request.engine,
+            observe=False,
+            on_step=backfill.on_step,
+        )
+        passes = LocalPasses(transform, backfill.engine.pipeline_options(), run)
+        due = _Due(backfill.source, store, plan.number, run, clock)
+        return passes.until(first_pace(list_seconds, most), due, clock.monotonic, most)
+
+
+def _fetch_ahead(run: LocalRun, plan: Plan, backfill: Backfill) -> None:
+    """Begin fetching the first chains while Beam loads; a reader takes the feed up where it stands."""
+    for task, row in zip(plan.tasks[: backfill.readers], plan.rows, strict=False):
+        key = (task.scope, task.chain)
+        feed = run.feeds.take(key, partition_of(task), row.page_token, backfill.effect.target_rows)
+        run.feeds.park(key, feed)
+
+
+class _Due:
+    """Which chains the next pass reads, by the durable rows; waits where all that is left is to be tried again later."""
+
+    def __init__(self, source: Source, store: Store, number: int, run: LocalRun, clock: Clock) -> None:
+        self._source = source
+        self._store = store
+        self._number = number
+        self._run = run
+        self._clock = clock
+        self._first = True
+
+    def __call__(self) -> frozenset[int]:
+        while not self._run.stopping.is_set():
+            rows = [row for row in self._rows() if to_be_read(row, self._source)]
+            now = self._clock.now()
+            due = frozenset(row.chain for row in rows if self._first or self._is_due(row, now))
+            self._first = False
+            later = [at for row in rows if (at := _retry_at(row)) is not None]
+            if due or not later:
+                return due
+            self._clock.sleep(min(1.0, max(0.0, (min(later) - now).total_seconds())))
+        return frozenset()
+
+    def _rows(self) -> Iterator[ChainRow]:
+        snapshot = self._store.snapshot(self._source.scope)
+        return (r for r in snapshot.chains if r.epoch_out is None and r.fencing_token <= self._number)
+
+    def _is_due(self, row: ChainRow, now: datetime) -> bool:
+        if row.state is ChainState.OPEN:
+            return True
+        at = _retry_at(row)
+        return at is not None and at <= now
+
+
+def _retry_at(row: ChainRow) -> datetime | None:
+    held = row.state is ChainState.HELD and row.blocker is not None
+    return row.blocker.retry_at if held and row.blocker else None
+
+
+def _elsewhere(backfill: Backfill, request: PlanRequest) -> int:
+    """One pipeline on the engine that was asked for, which reads every chain to its end."""
+    import apache_beam as beam
+
+    from gapless.complete_through import CompleteThrough
+
+    with beam.Pipeline(options=backfill.engine.pipeline_options()) as pipeline:
+        _ = pipeline | CompleteThrough(
+            backfill.source,
+            backfill.effect,
+            backfill.store,
+            dead_letters=backfill.dead_letters,
+            retry=backfill.retry,
+            run_id=request.run_id,
+            engine=request.engine,
+            observe=False,
+            on_step=backfill.on_step,
+        )
+    return 1
+
+
+@contextmanager
+def _recorded(store: Store, run_id: str) -> Iterator[None]:
+    """Write how the run ended beside its number."""
+    try:
+        yield
+    except BaseException:
+        store.end_run(run_id, "failed")
+        raise
+    store.end_run(run_id, "finished")
+
+
+def _sum(snapshot: Snapshot, name: str) -> int:
+    return sum(getattr(row, name) for row in snapshot.chains)
