@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gapless.progress import Assertion, Certificate, Position
+from gapless.progress import Assertion, Bound, Certificate, Position
 
 Row = Mapping[str, object]
 """One event's data as the source sent it, decoded without loss (integers of any size, no float in place of an integer)."""
@@ -26,7 +26,8 @@ class Page:
     `start_token` is the token the attempt was asked with (None: the chain's start). `next_token` is None exactly where
     `end` is True: the source stated that the chain ends here. `certificate` is what the source certified with this very
     attempt, an `Assertion` where the operator assumed it, None where nothing was said. `generation` is the routing
-    generation the page itself names, None where it names none."""
+    generation the page itself names, None where it names none. `overlap` is set where the chain was restarted after its
+    token had expired: what it covers may have been given before."""
 
     start_token: str | None
     next_token: str | None
@@ -36,6 +37,7 @@ class Page:
     rows: Sequence[Row]
     certificate: Certificate | Assertion | None = None
     generation: str | None = None
+    overlap: Bound | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

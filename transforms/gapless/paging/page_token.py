@@ -1,0 +1,71 @@
+"""The page token of an HTTP chain: opaque JSON text around a cursor, or around the position a restart asks
+from.
+
+    {"cursor": <any JSON value>}                      go on where the source said
+    {"since": "<position>"}                           restart at a certified bound, after a token has expired
+    {"cursor": <value>, "since": "<position>"}        gone on from such a restart
+
+`since` stays in the tokens of a chain that was once restarted: what lies at or below it may come again. A
+token is shown to nobody; messages carry its fingerprint."""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+_SHOWN = 10
+
+
+class _Nothing:
+    """The type of NO_CURSOR: a cursor may be any JSON value, so that no JSON value can say that there is
+    none."""
+
+    def __repr__(self) -> str:
+        return "NO_CURSOR"
+
+
+NO_CURSOR = _Nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class PageToken:
+    """`cursor` is the JSON value the source gave, exactly; `since` the canonical text of a position."""
+
+    cursor: object = NO_CURSOR
+    since: str | None = None
+
+    @classmethod
+    def decode(cls, text: str) -> "PageToken":
+        """Raises ValueError for what `encode` has not written."""
+        try:
+            fields = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            fields = None
+        if not isinstance(fields, dict) or not fields or not fields.keys() <= {"cursor", "since"}:
+            raise ValueError(f"the page token {fingerprint(text)} is none that an HTTP source has written")
+        since = fields.get("since")
+        if since is not None and not isinstance(since, str):
+            raise ValueError(f"the page token {fingerprint(text)} restarts from no text")
+        return cls(fields.get("cursor", NO_CURSOR), since)
+
+    def encode(self) -> str:
+        fields: dict[str, object] = {}
+        if self.cursor is not NO_CURSOR:
+            fields["cursor"] = self.cursor
+        if self.since is not None:
+            fields["since"] = self.since
+        return msgspec.json.encode(fields).decode()
+
+
+def cursor_text(cursor: object) -> str:
+    """A cursor as the value of a request parameter: text as it is, everything else as JSON."""
+    return cursor if isinstance(cursor, str) else msgspec.json.encode(cursor).decode()
+
+
+def fingerprint(token: str | None) -> str:
+    """What stands for a token in messages: the start of its SHA-256; tokens may carry credentials.
+
+    >>> fingerprint(None), fingerprint('{"cursor":"a"}')
+    ('start', '2e81d2d0d5')
+    """
+    return "start" if token is None else hashlib.sha256(token.encode()).hexdigest()[:_SHOWN]
