@@ -11,17 +11,31 @@ Pure: no clock, no I/O, no engine; the standard library is all it needs.
     frontier   the minimum over a full membership              Frontier, Membership, Scalar, Vector, Withheld
 """
 
-from gapless.progress.blockers import BLOCKER_CODES
+from gapless.progress.blockers import BLOCKER_CODES, MemberBlocker
 from gapless.progress.bound import Bound, Position, highest
 from gapless.progress.certificate import Assertion, Certificate, Estimate
 from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
 from gapless.progress.decimals import parse_decimal_units
 from gapless.progress.description import domain_from, infer_domain
-from gapless.progress.domain import Domain, IntegerDomain, ListDomain, TextDomain, coarsen
-from gapless.progress.frontier import Frontier, FrontierValue, MemberBlocker, Scalar, Vector, Withheld
+from gapless.progress.domain import Domain, IntegerDomain, TextDomain, coarsen
+from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
 from gapless.progress.gaps import Gaps
 from gapless.progress.keys import NO_BOUND, NO_CAP
-from gapless.progress.membership import Membership, MembershipCode
+from gapless.progress.ledger import Ledger, LedgerCounts, Offer
+from gapless.progress.list_domain import ListDomain
+from gapless.progress.membership import (
+    Cutover,
+    KeyRange,
+    Membership,
+    MembershipCode,
+    Seal,
+    cutover,
+    judge_join,
+    judge_seal,
+)
+from gapless.progress.open_pages import Outcome
+from gapless.progress.promotion import PromotionCode, PromotionResult, Run
+from gapless.progress.recent import Recent
 from gapless.progress.timestamp import TimestampDomain
 
 __all__ = [
@@ -33,26 +47,40 @@ __all__ = [
     "Certificate",
     "ChainState",
     "Checkpoint",
+    "Cutover",
     "Domain",
     "Estimate",
     "Frontier",
     "FrontierValue",
     "Gaps",
     "IntegerDomain",
+    "KeyRange",
+    "Ledger",
+    "LedgerCounts",
     "ListDomain",
     "MemberBlocker",
     "Membership",
     "MembershipCode",
+    "Offer",
+    "Outcome",
     "PageAttempt",
     "Position",
+    "PromotionCode",
+    "PromotionResult",
+    "Recent",
+    "Run",
     "Scalar",
+    "Seal",
     "TextDomain",
     "TimestampDomain",
     "Vector",
     "Withheld",
     "coarsen",
+    "cutover",
     "domain_from",
     "highest",
     "infer_domain",
+    "judge_join",
+    "judge_seal",
     "parse_decimal_units",
 ]

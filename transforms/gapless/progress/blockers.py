@@ -1,5 +1,6 @@
 """The closed list of codes by which a withheld frontier and a held partition explain themselves."""
 
+from dataclasses import dataclass
 from typing import Final
 
 BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
@@ -77,3 +78,20 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 """code -> (meaning, what releases it); one line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBlocker:
+    """What is missing for a claim or a cutover: `code` of the closed list, and whose it is ("": the scope's).
+
+    >>> MemberBlocker("no_bound", "p0003").code in BLOCKER_CODES
+    True
+    """
+
+    code: str
+    partition: str
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.code not in BLOCKER_CODES:
+            raise ValueError(f"{self.code!r} is none of the documented blocker codes")

@@ -1,6 +1,6 @@
 """A checkpoint is the durable row of a chain: how far one partition has been promoted, by whom, and in which state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from gapless.progress.bound import Bound, Position
@@ -43,6 +43,41 @@ class Checkpoint:
     state: ChainState = ChainState.OPEN
     generation: str = ""
     asserted: bool = False
+
+    @property
+    def started(self) -> bool:
+        """Whether anything is durable beside the fencing token: the first durable write wins, later ones go on from it.
+
+        >>> Checkpoint(0, 0, None, None).started, Checkpoint(0, 0, "t100", None).started
+        (False, True)
+        """
+        return self.sequence > 0 or self.page_token is not None or self.bound is not None
+
+    def taken_by(self, fencing_token: int) -> "Checkpoint | None":
+        """The checkpoint after a run takes the chain; None where its fencing token is not above the one before.
+
+        A held chain is open again; a gap and a closed chain stay what they are.
+
+        >>> Checkpoint(5, 9, "t12", None).taken_by(1) is None, Checkpoint(5, 9, "t12", None).taken_by(6).fencing_token
+        (True, 6)
+        """
+        if fencing_token <= self.fencing_token:
+            return None
+        state = ChainState.OPEN if self.state is ChainState.HELD else self.state
+        return replace(self, fencing_token=fencing_token, state=state)
+
+    def forgotten(self) -> "Checkpoint":
+        """What stays when the state is deleted: the fencing token, so that nobody ever works under an old one again.
+
+        A closed chain stays closed.
+
+        >>> kept = Checkpoint(5, 9, "t12", Bound.before(3)).forgotten()
+        >>> kept.fencing_token, kept.page_token, kept.bound, kept.started
+        (5, None, None, False)
+        """
+        closed = self.state in (ChainState.SEALED, ChainState.REPLACED, ChainState.SUPERSEDED)
+        state = self.state if closed else ChainState.OPEN
+        return Checkpoint(self.fencing_token, 0, None, None, state, self.generation)
 
 
 @dataclass(frozen=True, slots=True)

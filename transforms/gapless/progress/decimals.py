@@ -18,12 +18,12 @@ def parse_integer(raw: object) -> int:
     gapless.errors.PositionError: ' 7' is no decimal integer
     """
     if raw.__class__ is int:
-        return raw  # type: ignore[return-value]
+        return raw
     if raw.__class__ is not str:
         raise PositionError(f"{raw!r} ({json_kind(raw)}) where an integer is expected", remedy=_remedy(raw))
-    if _INTEGER.fullmatch(raw) is None:  # type: ignore[arg-type]
+    if _INTEGER.fullmatch(raw) is None:
         raise PositionError(f"{shorten(raw)} is no decimal integer")
-    return _integer(raw)  # type: ignore[arg-type]
+    return _integer(raw)
 
 
 def parse_decimal_units(text: str, places: int) -> int:
@@ -36,7 +36,7 @@ def parse_decimal_units(text: str, places: int) -> int:
     if match is None:
         raise PositionError(f"{shorten(text)} is no decimal number")
     sign, whole, fraction = match.group(1), match.group(2), match.group(3) or ""
-    magnitude = _integer(whole) * 10**places + fraction_units(fraction, places, text)
+    magnitude: int = _integer(whole) * 10**places + fraction_units(fraction, places, text)
     return -magnitude if sign == "-" else magnitude
 
 

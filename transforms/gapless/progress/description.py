@@ -5,7 +5,8 @@ from typing import Any
 
 from gapless.errors import ConfigurationError, NotComparable
 from gapless.progress.decimals import json_kind, shorten
-from gapless.progress.domain import Domain, IntegerDomain, ListDomain, TextDomain
+from gapless.progress.domain import Domain, IntegerDomain, TextDomain
+from gapless.progress.list_domain import ListDomain
 from gapless.progress.timestamp import TimestampDomain
 
 _KEYS = {
@@ -27,14 +28,17 @@ def domain_from(description: object) -> Domain:
     if isinstance(description, list | tuple):
         return ListDomain(tuple(domain_from(item) for item in description))
     if not isinstance(description, Mapping):
-        raise ConfigurationError(f"{shorten(description)} ({json_kind(description)}) is no domain", remedy=_ALLOWED)
+        raise ConfigurationError(
+            f"{shorten(description)} ({json_kind(description)}) is no domain", remedy=_ALLOWED
+        )
     kind = description.get("type")
     if not isinstance(kind, str) or kind not in _KEYS:
         raise ConfigurationError(f"domain type {kind!r} is unknown", remedy=_ALLOWED)
     unknown = sorted(str(key) for key in description.keys() - _KEYS[kind])
     if unknown:
         raise ConfigurationError(
-            f"a domain of type {kind} has no {', '.join(unknown)}", remedy=f"allowed: {', '.join(sorted(_KEYS[kind]))}"
+            f"a domain of type {kind} has no {', '.join(unknown)}",
+            remedy=f"allowed: {', '.join(sorted(_KEYS[kind]))}",
         )
     if kind == "integer":
         return IntegerDomain()
@@ -44,7 +48,9 @@ def domain_from(description: object) -> Domain:
         return _timestamp(description)
     items = description.get("items")
     if not isinstance(items, list | tuple):
-        raise ConfigurationError(f"a list domain needs `items`, not {items!r}", remedy="such as [{type: integer}, {type: text}]")
+        raise ConfigurationError(
+            f"a list domain needs `items`, not {items!r}", remedy="such as [{type: integer}, {type: text}]"
+        )
     return domain_from(items)
 
 
@@ -67,7 +73,8 @@ def infer_domain(value: object, collation: str | None = None) -> Domain:
     if isinstance(value, list | tuple) and value:
         return ListDomain(tuple(infer_domain(item, collation) for item in value))
     raise NotComparable(
-        f"{shorten(value)} ({json_kind(value)}) has no order of its own", remedy="declare the domain it is read by"
+        f"{shorten(value)} ({json_kind(value)}) has no order of its own",
+        remedy="declare the domain it is read by",
     )
 
 
@@ -80,8 +87,12 @@ def _timestamp(description: Mapping[str, Any]) -> TimestampDomain:
         unknown = sorted(str(key) for key in reading.keys() - {"format", "zone"})
         pattern, zone = reading.get("format"), reading.get("zone")
         if unknown or not isinstance(pattern, str) or not isinstance(zone, str | None):
-            raise ConfigurationError(f"read {dict(reading)!r} is no reading", remedy="allowed: {format: text, zone: text}")
+            raise ConfigurationError(
+                f"read {dict(reading)!r} is no reading", remedy="allowed: {format: text, zone: text}"
+            )
         return TimestampDomain(precision, format=pattern, zone=zone)
     if not isinstance(reading, str):
-        raise ConfigurationError(f"read {reading!r} is no reading", remedy="allowed: rfc3339, unix_*, {format, zone}")
+        raise ConfigurationError(
+            f"read {reading!r} is no reading", remedy="allowed: rfc3339, unix_*, {format, zone}"
+        )
     return TimestampDomain(precision, reading)

@@ -5,19 +5,11 @@ from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from typing import TypeAlias
 
+from gapless.progress.blockers import MemberBlocker
 from gapless.progress.bound import Bound, Position, alike
 from gapless.progress.membership import Membership
 
 _SMALLEST_BATCH = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class MemberBlocker:
-    """Why no scalar can be claimed: `code` of the closed list, and the member that lacks something ("" for all)."""
-
-    code: str
-    partition: str
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +144,9 @@ class Frontier:
         Withheld(blockers=(MemberBlocker(code='no_bound', partition='a', detail=''),))
         """
         if not self._bounds:
-            return Withheld((MemberBlocker("member_list_unproven", "", "the membership epoch has no members"),))
+            return Withheld(
+                (MemberBlocker("member_list_unproven", "", "the membership epoch has no members"),)
+            )
         if self._missing:
             return Withheld(tuple(MemberBlocker("no_bound", member) for member in self.withheld()))
         if self._unlike:

@@ -34,7 +34,8 @@ def parse_rfc3339(text: str, places: int) -> int:
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise PositionError(
-            f"{shorten(text)} is no RFC 3339 time", remedy="such as 2026-07-23T16:29:38.25Z; or declare `read: {format, zone}`"
+            f"{shorten(text)} is no RFC 3339 time",
+            remedy="such as 2026-07-23T16:29:38.25Z; or declare `read: {format, zone}`",
         )
     year, month, day, hour, minute, second = (int(match.group(part)) for part in range(1, 7))
     if match.group(8) is None and match.group(9) is None:
@@ -80,13 +81,15 @@ def parse_unix(raw: object, from_places: int, places: int) -> int:
     if kind is not int and kind is not str:
         remedy = ""
         if kind is float:
-            remedy = "a float has lost digits: have the source send an integer (unix_ms, unix_us) or decimal text"
+            remedy = (
+                "a float has lost digits: have the source send an integer (unix_ms, unix_us) or decimal text"
+            )
         raise PositionError(f"{shorten(raw)} ({json_kind(raw)}) where a time is expected", remedy=remedy)
     shift = places - from_places
     if kind is str:
         units = parse_decimal_units(raw, max(shift, 0))  # type: ignore[arg-type]
     else:
-        units = raw * 10 ** max(shift, 0)  # type: ignore[operator]
+        units = raw * 10 ** max(shift, 0)
     units, finer = divmod(units, 10 ** max(-shift, 0))
     if finer:
         raise PositionError(

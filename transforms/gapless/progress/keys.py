@@ -100,4 +100,6 @@ def split_endpoint(key: bytes) -> tuple[bytes, bool]:
 
 
 def _damaged(key: bytes) -> PositionError:
-    return PositionError(f"{key.hex()} is no key of this domain", remedy="the store was written by something else")
+    return PositionError(
+        f"{key.hex()} is no key of this domain", remedy="the store was written by something else"
+    )

@@ -37,10 +37,13 @@ class TimestampDomain(Domain):
             raise ConfigurationError(f"precision {self.precision!r} is none of {', '.join(PRECISIONS)}")
         if self.format is None:
             if self.zone is not None:
-                raise ConfigurationError("`zone` needs `format`: it says in which zone formatted times are written")
+                raise ConfigurationError(
+                    "`zone` needs `format`: it says in which zone formatted times are written"
+                )
             if self.read not in READINGS:
                 raise ConfigurationError(
-                    f"read {self.read!r} is none of {', '.join(READINGS)}", remedy="or declare `read: {format, zone}`"
+                    f"read {self.read!r} is none of {', '.join(READINGS)}",
+                    remedy="or declare `read: {format, zone}`",
                 )
             return
         if self.read not in ("rfc3339", "format"):
@@ -73,7 +76,9 @@ class TimestampDomain(Domain):
     def describe(self) -> dict[str, Any]:
         reading: Any = self.read
         if self.format is not None:
-            reading = {"format": self.format} if self.zone is None else {"format": self.format, "zone": self.zone}
+            reading = (
+                {"format": self.format} if self.zone is None else {"format": self.format, "zone": self.zone}
+            )
         return {"type": "timestamp", "precision": self.precision, "read": reading}
 
     def _encode(self, position: Position) -> bytes:
@@ -86,4 +91,4 @@ class TimestampDomain(Domain):
 def _require_units(position: Position) -> int:
     if position.__class__ is not int:
         raise PositionError(f"{position!r} is no instant: instants are whole units since 1970")
-    return position  # type: ignore[return-value]
+    return position

@@ -4,7 +4,7 @@ A local time that occurs twice or never (where clocks are changed) names no inst
 """
 
 import re
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, tzinfo
 from functools import lru_cache
 
 from gapless.errors import ConfigurationError, PositionError
@@ -31,7 +31,7 @@ _DIRECTIVES = {
     "z": r"(?P<z>[Zz]|[+-][0-9]{2}:?[0-9]{2})",
     "%": "%",
 }
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
+_EPOCH = datetime(1970, 1, 1)
 
 
 def require_format(pattern: str, zone: str | None) -> None:
@@ -46,7 +46,8 @@ def require_format(pattern: str, zone: str | None) -> None:
         raise ConfigurationError(f"format {pattern!r} needs %H, or %I with %p")
     if ("z" in directives) == (zone is not None):
         raise ConfigurationError(
-            f"format {pattern!r} needs either an offset (%z) or a zone", remedy="such as `zone: America/New_York`"
+            f"format {pattern!r} needs either an offset (%z) or a zone",
+            remedy="such as `zone: America/New_York`",
         )
     if zone is not None:
         _zone(zone)
@@ -110,7 +111,8 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:
         raise ConfigurationError(
-            f"zone {name!r} is not known here", remedy="write an IANA name such as America/New_York; or install tzdata"
+            f"zone {name!r} is not known here",
+            remedy="write an IANA name such as America/New_York; or install tzdata",
         ) from error
 
 

@@ -1,0 +1,260 @@
+"""The ledger of one partition: open pages, the receipts of their events, and what of it may be promoted.
+
+Pages are linked by their start token, never by a number given at fetching: several attempts of one start token may be
+open at once, and one that does not start at the committed token is not usable. Pages and receipts may come in any order
+and more than once. What is promoted is a run of settled pages from the committed token on.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from gapless.progress.bound import Position
+from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
+from gapless.progress.open_pages import OpenPages, Outcome
+from gapless.progress.promotion import PromotionCode, PromotionResult, Run, linked, refusal, run_of
+from gapless.progress.recent import Recent
+
+
+class Offer(str, Enum):
+    """What became of a page that was offered."""
+
+    TAKEN = "TAKEN"
+    DUPLICATE = "DUPLICATE"
+    """This very attempt is open already."""
+    REPLAYED = "REPLAYED"
+    """This very attempt was promoted already."""
+    STALE_GENERATION = "STALE_GENERATION"
+    """Read under another routing generation."""
+    FULL = "FULL"
+    """The limit is reached: stop reading. Nothing was dropped; what was refused is read again from the committed token."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(slots=True)
+class LedgerCounts:
+    """How often something came that changed nothing, since the ledger was made."""
+
+    duplicates: int = 0
+    replayed: int = 0
+    stale: int = 0
+    full: int = 0
+    repeated_receipts: int = 0
+    refused_receipts: int = 0
+    lower_certificates: int = 0
+    unreachable: int = 0
+    """Attempts dropped because the committed token has passed their start: another attempt won."""
+
+
+class Ledger:
+    """What is open in one partition, over its committed checkpoint. Used by one thread.
+
+    `limit` is how many pages may be open; the page that the committed token asks for is taken beyond it, since without
+    it nothing could ever leave. `early_limit` bounds the receipts of events whose page has not come yet. `remember` is how
+    many promoted events are known again, so that a source that repeats them is not accused of a violation; `seen` shares
+    that memory between ledgers. Assertions raise the bound only where `accept_assertions` is set.
+
+    >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
+    >>> ledger.offer(PageAttempt("g", "t0", "t1", (("a", 1), ("b", 2))))
+    <Offer.TAKEN: 'TAKEN'>
+    >>> ledger.settle(["b"], Outcome.DELIVERED), ledger.promote("g", token="t0").code.value
+    (1, 'NOT_TERMINAL')
+    >>> ledger.settle(["a"], Outcome.DEAD_LETTERED), ledger.promote("g", token="t0").code.value
+    (1, 'OK')
+    >>> ledger.checkpoint.page_token, ledger.checkpoint.sequence
+    ('t1', 1)
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        limit: int = 64,
+        *,
+        early_limit: int = 100_000,
+        remember: int = 10_000,
+        seen: Recent[tuple[str, Position]] | None = None,
+        accept_assertions: bool = False,
+    ) -> None:
+        if limit < 1:
+            raise ValueError(f"the limit is a positive number of open pages, not {limit}")
+        self.counts = LedgerCounts()
+        self._checkpoint = checkpoint
+        self._limit = limit
+        self._accept_assertions = accept_assertions
+        self._open = OpenPages(early_limit)
+        self._seen = Recent[tuple[str, Position]](remember) if seen is None else seen
+        self._promoted_names = Recent[str](remember)
+        self._promoted_tokens = Recent[str](remember)
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The committed checkpoint, as far as this ledger knows."""
+        return self._checkpoint
+
+    @property
+    def open_pages(self) -> int:
+        return len(self._open)
+
+    def offer(self, page: PageAttempt) -> Offer:
+        """Take a fetched page in. Law: what becomes promotable does not depend on the order of pages and receipts.
+
+        Raises ValueError where another attempt has the same name."""
+        known = self._open.get(page.name)
+        if known is not None:
+            if known.page != page:
+                raise ValueError(f"two attempts are named {page.name!r}: a name is unique to its attempt")
+            self.counts.duplicates += 1
+            return Offer.DUPLICATE
+        if page.name in self._promoted_names:
+            self.counts.replayed += 1
+            return Offer.REPLAYED
+        if page.generation != self._checkpoint.generation:
+            self.counts.stale += 1
+            return Offer.STALE_GENERATION
+        if len(self._open) >= self._limit and page.start_token != self._checkpoint.page_token:
+            self.counts.full += 1
+            return Offer.FULL
+        self._open.add(page, self._seen)
+        return Offer.TAKEN
+
+    def settle(self, events: Iterable[str], outcome: Outcome, page: str | None = None) -> int:
+        """Record terminal outcomes by event id; how many were new. The first outcome of an event stands.
+
+        Without `page` they speak of every open attempt of these events, and of attempts still to come."""
+        outcome = Outcome(outcome)
+        fresh = 0
+        for event in events:
+            new = self._open.settle(event, outcome, page)
+            if new:
+                fresh += 1
+            elif new is None:
+                self.counts.refused_receipts += 1
+            else:
+                self.counts.repeated_receipts += 1
+        return fresh
+
+    def receipts(self) -> dict[str, Outcome]:
+        """Event id -> outcome of all open pages, and of events whose page has not come: what a hold makes durable."""
+        return self._open.receipts()
+
+    def unsettled(self) -> tuple[tuple[str, Position], ...]:
+        """The (id, position) pairs without receipt that hold the committed token, of every attempt that starts there."""
+        return tuple(
+            dict.fromkeys(
+                place.page.events[index]
+                for place in self._open.starting_at(self._checkpoint.page_token)
+                for index in place.settled.open(len(place.page.events))
+            )
+        )
+
+    def promotable(self) -> Run | None:
+        """The longest run of settled pages from the committed token, None where nothing may be promoted."""
+        if self._checkpoint.state is not ChainState.OPEN:
+            return None
+        pages: list[PageAttempt] = []
+        used: set[str] = set()
+        token = self._checkpoint.page_token
+        while unit := self._open.settled_unit(token, used):
+            pages += unit
+            used.update(page.name for page in unit)
+            token = unit[-1].next_token
+            if token is None:
+                break
+        return self._run(pages) if pages else None
+
+    def decide(
+        self,
+        names: str | Sequence[str],
+        *,
+        token: str | None,
+        fencing_token: int | None = None,
+        generation: str | None = None,
+    ) -> PromotionResult:
+        """What promoting these pages, expecting `token` to be committed, would come to. Changes nothing.
+
+        Fencing token and routing generation are the committed ones unless given."""
+        committed = self._checkpoint
+        refused = refusal(
+            committed,
+            committed.fencing_token if fencing_token is None else fencing_token,
+            committed.generation if generation is None else generation,
+        )
+        if refused is not None:
+            return PromotionResult(refused)
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        if wanted and all(name in self._promoted_names for name in wanted):
+            return PromotionResult(PromotionCode.REPLAYED)
+        opened = [place for name in wanted if (place := self._open.get(name)) is not None]
+        pages = [place.page for place in opened]
+        if len(opened) < len(wanted) or not linked(committed, pages, token):
+            return PromotionResult(PromotionCode.TOKEN_MISMATCH)
+        if pages[-1].provisional:
+            return PromotionResult(PromotionCode.PROVISIONAL)
+        if not all(place.terminal for place in opened):
+            return PromotionResult(PromotionCode.NOT_TERMINAL)
+        run = self._run(pages)
+        return PromotionResult(run.code, run)
+
+    def promote(
+        self,
+        names: str | Sequence[str],
+        *,
+        token: str | None,
+        fencing_token: int | None = None,
+        generation: str | None = None,
+    ) -> PromotionResult:
+        """`decide`, and where that says promoted, go on from there. Without a store this is the promotion itself."""
+        result = self.decide(names, token=token, fencing_token=fencing_token, generation=generation)
+        if result.run is not None:
+            self.promoted(result.run)
+        return result
+
+    def promoted(self, run: Run) -> None:
+        """The run is durable now: forget its pages and receipts. Raises ValueError where it does not start here."""
+        if run.before != self._checkpoint:
+            raise ValueError("the run starts at another checkpoint than the committed one: reread the row")
+        for page in run.pages:
+            place = self._open.get(page.name)
+            if place is None:
+                raise ValueError(f"page {page.name!r} is not open here")
+            self._open.remove(place, keep_receipts=False)
+            self._seen.update(page.events)
+        self.counts.lower_certificates += run.lower_certificates
+        self._promoted_names.update(run.names)
+        self._promoted_tokens.update(page.next_token for page in run.pages if page.next_token is not None)
+        self._checkpoint = run.after
+        self._pass([page.start_token for page in run.pages])
+
+    def adopt(self, checkpoint: Checkpoint) -> bool:
+        """The durable row as reread; False (and nothing changes) where it is older than what is known.
+
+        Pages go on from it: those it has passed, or of another routing generation, are dropped and read again."""
+        known = self._checkpoint
+        if (checkpoint.fencing_token, checkpoint.sequence) < (known.fencing_token, known.sequence):
+            return False
+        self._checkpoint = checkpoint
+        for place in self._open:
+            if place.page.generation != checkpoint.generation:
+                self.counts.stale += 1
+                self._open.remove(place, keep_receipts=True)
+        if checkpoint.page_token != known.page_token:
+            if checkpoint.page_token is not None:
+                self._promoted_tokens.update([checkpoint.page_token])
+            self._pass(self._open.path(known.page_token, checkpoint.page_token))
+        return True
+
+    def acknowledgeable(self, token: str) -> bool:
+        """Whether the source may forget what lies before `token`: only where it is committed, or was."""
+        return token == self._checkpoint.page_token or token in self._promoted_tokens
+
+    def forget(self) -> None:
+        """Drop every open page and receipt: all of it is read again from the committed token."""
+        self._open.clear()
+
+    def _run(self, pages: Sequence[PageAttempt]) -> Run:
+        return run_of(self._checkpoint, pages, self._seen, self._accept_assertions)
+
+    def _pass(self, tokens: Iterable[str | None]) -> None:
+        self.counts.unreachable += self._open.remove_passed(tokens, self._checkpoint.page_token)

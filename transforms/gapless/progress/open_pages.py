@@ -1,0 +1,192 @@
+"""Open pages are fetched and not promoted; receipts are the terminal outcomes of their events.
+
+Pages are found by name and by start token, events by id in every attempt that holds them. A receipt lives as long as a
+page that holds its event is open, or until that page comes.
+"""
+
+from collections.abc import Container, Iterable, Iterator
+from enum import Enum
+
+from gapless.progress.bound import Position
+from gapless.progress.checkpoint import PageAttempt
+from gapless.progress.gaps import Gaps
+
+
+class Outcome(str, Enum):
+    """The two terminal outcomes. A failure that will be tried again is none."""
+
+    DELIVERED = "delivered"
+    DEAD_LETTERED = "dead_lettered"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class OpenPage:
+    """An open page: which of its events have a receipt, by their index."""
+
+    __slots__ = ("dead_lettered", "page", "settled")
+
+    def __init__(self, page: PageAttempt) -> None:
+        self.page = page
+        self.settled = Gaps()
+        self.dead_lettered: set[int] = set()
+
+    @property
+    def terminal(self) -> bool:
+        return self.settled.through == len(self.page.events)
+
+    def settle(self, index: int, outcome: Outcome) -> bool:
+        if not self.settled.complete(index):
+            return False
+        if outcome is Outcome.DEAD_LETTERED:
+            self.dead_lettered.add(index)
+        return True
+
+    def receipt(self, index: int) -> Outcome | None:
+        if index not in self.settled:
+            return None
+        return Outcome.DEAD_LETTERED if index in self.dead_lettered else Outcome.DELIVERED
+
+
+class OpenPages:
+    """The open pages of one chain. `early_limit` bounds the receipts kept for events whose page has not come."""
+
+    def __init__(self, early_limit: int) -> None:
+        self._early_limit = early_limit
+        self._pages: dict[str, OpenPage] = {}
+        self._by_start: dict[str | None, list[OpenPage]] = {}
+        self._places: dict[str, list[tuple[OpenPage, int]]] = {}
+        self._early: dict[str, Outcome] = {}
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def __iter__(self) -> Iterator[OpenPage]:
+        return iter(tuple(self._pages.values()))
+
+    def get(self, name: str) -> OpenPage | None:
+        return self._pages.get(name)
+
+    def starting_at(self, token: str | None) -> tuple[OpenPage, ...]:
+        """The attempts of one start token, in the order in which they came."""
+        return tuple(self._by_start.get(token, ()))
+
+    def add(self, page: PageAttempt, seen: Container[tuple[str, Position]]) -> None:
+        """Open a page. Events with a receipt, and those of `seen`, which were promoted before, are settled at once."""
+        place = OpenPage(page)
+        self._pages[page.name] = place
+        self._by_start.setdefault(page.start_token, []).append(place)
+        for index, event in enumerate(page.events):
+            receipt = Outcome.DELIVERED if event in seen else self._receipt(event)
+            if receipt is not None:
+                place.settle(index, receipt)
+            self._places.setdefault(event[0], []).append((place, index))
+
+    def settle(self, event: str, outcome: Outcome, page: str | None) -> bool | None:
+        """Whether the receipt is new; None where no page holds the event and no more such receipts can be kept."""
+        places = self._places.get(event)
+        if places is None:
+            if event in self._early:
+                return False
+            if len(self._early) >= self._early_limit:
+                return None
+            self._early[event] = outcome
+            return True
+        new = False
+        for place, index in places:
+            if page is None or place.page.name == page:
+                new = place.settle(index, outcome) or new
+        return new
+
+    def receipts(self) -> dict[str, Outcome]:
+        """Event id -> outcome, of all open pages and of the events whose page has not come."""
+        found = dict(self._early)
+        for event, places in self._places.items():
+            for place, index in places:
+                receipt = place.receipt(index)
+                if receipt is not None:
+                    found.setdefault(event, receipt)
+        return found
+
+    def settled_unit(self, token: str | None, used: Container[str]) -> list[PageAttempt]:
+        """Settled pages from `token` on, up to the first one that is not provisional; empty where there are none."""
+        paths: list[list[OpenPage]] = [[place] for place in reversed(self.starting_at(token))]
+        tried: set[str] = set()
+        while paths:
+            path = paths.pop()
+            last = path[-1]
+            if last.page.name in used or last.page.name in tried or not last.terminal:
+                continue
+            tried.add(last.page.name)
+            if not last.page.provisional:
+                return [place.page for place in path]
+            if last.page.next_token is not None:
+                paths += [[*path, place] for place in reversed(self.starting_at(last.page.next_token))]
+        return []
+
+    def path(self, start: str | None, end: str | None) -> list[str | None]:
+        """The start tokens of open pages that lead from `start` to `end`; only `start` where none do."""
+        before: dict[str | None, str | None] = {start: None}
+        tokens = [start]
+        for token in tokens:
+            for place in self.starting_at(token):
+                following = place.page.next_token
+                if following is not None and following not in before:
+                    before[following] = token
+                    tokens.append(following)
+        if end not in before or end == start:
+            return [start]
+        passed: list[str | None] = []
+        while end != start:
+            end = before[end]
+            passed.append(end)
+        return passed
+
+    def remove(self, place: OpenPage, keep_receipts: bool) -> None:
+        """Close a page. With `keep_receipts` the outcomes that no other page holds are kept for pages to come."""
+        del self._pages[place.page.name]
+        attempts = self._by_start[place.page.start_token]
+        attempts.remove(place)
+        if not attempts:
+            del self._by_start[place.page.start_token]
+        for index, (event, _) in enumerate(place.page.events):
+            places = self._places[event]
+            places.remove((place, index))
+            if places:
+                continue
+            del self._places[event]
+            receipt = place.receipt(index)
+            if keep_receipts and receipt is not None and len(self._early) < self._early_limit:
+                self._early[event] = receipt
+
+    def remove_passed(self, tokens: Iterable[str | None], committed: str | None) -> int:
+        """Close every attempt that starts at a passed token, and what could be reached only through it; how many."""
+        removed = 0
+        doomed = [token for token in tokens if token != committed]
+        while doomed:
+            for place in self.starting_at(doomed.pop()):
+                self.remove(place, keep_receipts=True)
+                removed += 1
+                following = place.page.next_token
+                if following not in (None, committed) and not self._leads_to(following):
+                    doomed.append(following)
+        return removed
+
+    def clear(self) -> None:
+        self._pages.clear()
+        self._by_start.clear()
+        self._places.clear()
+        self._early.clear()
+
+    def _receipt(self, event: tuple[str, Position]) -> Outcome | None:
+        """What is known of this event: a receipt that came early, or one in another attempt at the same position."""
+        for place, index in self._places.get(event[0], ()):
+            if place.page.events[index] == event:
+                receipt = place.receipt(index)
+                if receipt is not None:
+                    return receipt
+        return self._early.pop(event[0], None)
+
+    def _leads_to(self, token: str | None) -> bool:
+        return any(place.page.next_token == token for place in self._pages.values())
