@@ -1,6 +1,6 @@
 """What goes into the store and comes out of it, as values. Names as in the design's vocabulary."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -91,7 +91,8 @@ class Promotion:
 
     `pages` pages from `expected.sequence`; `token_in` equals the committed token. `bound` is the highest certified (or
     asserted, then `basis` says so) bound of the run, None where the run brought none. `read_to` covers its last position.
-    `end` closes the chain as ended. `evidence` is the certificate as JSON values."""
+    `end` closes the chain as ended. `evidence` is the certificate as JSON values. `settled` are the event ids whose receipts
+    end with this run; None: all of the chain's (right only where the run holds every event that has one)."""
 
     expected: ChainRow
     pages: int
@@ -110,6 +111,7 @@ class Promotion:
     evidence: Mapping[str, object] | None = None
     dead_letters: Sequence[DeadLetter] = ()
     violations: Sequence[Violation] = ()
+    settled: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,16 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the chains of a lineage that are in its data set, those that have left included."""
+
+    pages: int = 0
+    events: int = 0
+    dead_letters: int = 0
+    drift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that `status` needs, of one consistent read. Candidates are in `chains` too (epoch_in None)."""
 
@@ -173,3 +185,51 @@ class Snapshot:
     run: RunRow | None
     violations: int
     as_of: datetime
+    totals: Totals = Totals()
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What observing a list came to. `chains` are all live ones: members and candidates, in any state and generation.
+
+    `tasks` are those of them to read: of the list's routing generation (another one's have stopped), open or held."""
+
+    scope: FrontierRow
+    generation: str
+    chains: Sequence[ChainRow]
+
+    @property
+    def observation(self) -> int:
+        return self.scope.observation
+
+    @property
+    def epoch(self) -> int:
+        """0 while no membership is frozen: the list was empty."""
+        return self.scope.epoch
+
+    @property
+    def tasks(self) -> list[ChainRow]:
+        readable = (ChainState.OPEN, ChainState.HELD)
+        return [row for row in self.chains if row.generation == self.generation and row.state in readable]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityDifference:
+    """A key in which a stored scope and a given one differ; values as JSON, `(absent)` where there is none."""
+
+    key: str
+    stored: str
+    given: str
+
+    def __str__(self) -> str:
+        return f"{self.key} is {self.stored} in the store, {self.given} here"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a sweep may not touch: the paths any promotion of the scope lists, and every partition's fencing token.
+
+    An unlisted file of a lower token than its partition's can never be listed any more."""
+
+    paths: frozenset[str]
+    fencing_tokens: Mapping[str, int]

@@ -1,0 +1,80 @@
+"""The store: durable progress of scopes, and the only way to change it. Each concern is a base class of its own."""
+
+from types import TracebackType
+
+from gapless.clock import Clock, SystemClock
+from gapless.errors import StoreUnreadable
+from gapless.store.address import Address, parse_address
+from gapless.store.engine import Database
+from gapless.store.findings import Findings
+from gapless.store.membership import Membership
+from gapless.store.promotion import Promotions
+from gapless.store.publish import Publishing
+from gapless.store.reading import Reading
+from gapless.store.runs import Runs
+from gapless.store.scopes import Scopes
+from gapless.store.versions import prepare
+
+
+class Store(Scopes, Runs, Membership, Promotions, Findings, Publishing, Reading):
+    """An open store: one connection, used by one thread at a time. A context manager that closes it.
+
+    Every method raises StoreError where the database refuses, and then has changed nothing. A connection that dies is
+    opened again, and what was under way is done once more where that is provably safe."""
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection. Closing twice is once."""
+        self._database.close()
+
+
+def open_store(
+    url: str,
+    password: str | None = None,
+    create: bool = False,
+    clock: Clock | None = None,
+    *,
+    readonly: bool = False,
+) -> Store:
+    """Open the store at `url`; `password` is added to a PostgreSQL URL.
+
+    `create` makes the store where there is none, and upgrades an older schema. `readonly` opens it so that nothing can be
+    written. Raises ConfigurationError for a URL that names no kind of store, StoreUnreadable (not there, not reachable,
+    not a store, damaged), StoreNewer or StoreUnwritable."""
+    if create and readonly:
+        raise ValueError("a store cannot be created for reading only")
+    clock = clock or SystemClock()
+    address = parse_address(url, password)
+    _require_file(address, create=create)
+    database = Database(address, clock, readonly=readonly, create=create)
+    try:
+        prepare(database, create=create)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database, clock)
+
+
+def _require_file(address: Address, *, create: bool) -> None:
+    path = address.path
+    if path is None:
+        return
+    if path.is_dir():
+        raise StoreUnreadable("a folder is no store", where=address.shown, remedy="name a file in it")
+    if not path.parent.is_dir():
+        raise StoreUnreadable(
+            f"the folder {path.parent} does not exist", where=address.shown, remedy=f"mkdir -p {path.parent}"
+        )
+    if not create and not path.exists():
+        raise StoreUnreadable(
+            "there is no store at this path",
+            where=address.shown,
+            remedy="check the path; a backfill or a stream creates it",
+        )
