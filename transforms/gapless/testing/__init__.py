@@ -1,1 +1,9 @@
-"""."""
+"""For tests of one's own: a source that follows a script, crashes included, and a clock that stands still.
+
+Nothing in here waits, connects or draws random numbers.
+"""
+
+from gapless.testing.manual_clock import ManualClock
+from gapless.testing.scripted import Crash, ScriptedPage, ScriptedSession, ScriptedSource, WorkerCrash
+
+__all__ = ["Crash", "ManualClock", "ScriptedPage", "ScriptedSession", "ScriptedSource", "WorkerCrash"]

@@ -1,0 +1,269 @@
+"""The page loop's judgement: one chain's pages, fed in as they were fetched, are linked, ordered, and
+heading somewhere.
+
+Pure of threads, clocks and connections: whoever fetches asks `next_token`, and gives each page to `accept`.
+What contradicts the declaration raises a SourceError and ends the reading; a broken promise about what was
+certified is collected as a violation and does not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import msgspec
+
+from gapless.errors import InvalidPage, RoutingChanged, TokenCycle
+from gapless.paging.novelty import Novelty
+from gapless.paging.page import Page, Partition
+from gapless.paging.page_token import fingerprint
+from gapless.paging.source import ChainEnd, Range
+from gapless.paging.token_memory import DEFAULT_LIMIT, TokenMemory
+from gapless.progress import Bound, Certificate, Domain, Position, highest
+
+EVENT_BEHIND_BOUND = "event_behind_bound"
+CERTIFICATE_WENT_BACK = "certificate_went_back"
+CERTIFICATE_BEHIND_EVENTS = "certificate_behind_events"
+
+
+@dataclass(frozen=True, slots=True)
+class PageViolation:
+    """A promise the source broke with this page. `kind` is one of the three above; `bound` what had been
+    promised."""
+
+    kind: str
+    detail: str
+    event_id: str | None = None
+    position: Position | None = None
+    bound: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPage:
+    """A page that may be applied: each event once. `ends` says why nothing is to be read after it, None to
+    read on."""
+
+    page: Page
+    violations: Sequence[PageViolation] = ()
+    ends: ChainEnd | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.ends is not None
+
+
+class PageChain:
+    """One read of one chain, from a token on. Used by one thread; worth nothing after `accept` raised.
+
+    `bound` is the durable certified bound, `read_to` covers the last position promoted, `generation` is the
+    chain's routing generation (None: pages are not asked for theirs), `certifies` whether the source ever
+    proves the range's end itself. `token_limit` is how many page tokens are remembered."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        domain: Domain,
+        start_token: str | None,
+        bound: Bound | None = None,
+        range: Range = Range(),  # noqa: B008 - a frozen value
+        *,
+        read_to: Bound | None = None,
+        generation: str | None = None,
+        certifies: bool = True,
+        token_limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self._partition = partition.id
+        self._domain = domain
+        self._range = range
+        self._read_to = None if read_to is None else read_to.position
+        self._generation = generation
+        self._certifies = certifies
+        self._certified = bound
+        self._last_certificate = bound
+        self._token = start_token
+        self._ended = False
+        self._asked: set[int] = set()
+        self._token_limit = token_limit
+        self._tokens = TokenMemory(start_token, token_limit)
+        self._events = Novelty()
+        self.pages = 0
+
+    @property
+    def next_token(self) -> str | None:
+        """What to fetch next. After a page that ends the chain it stays that page's own token: there a
+        stream asks again."""
+        return self._token
+
+    def accept(self, page: Page) -> CheckedPage:
+        """Take in the page fetched with `next_token`.
+
+        Raises InvalidPage (another page's successor, out of order, one id with two contents),
+        RoutingChanged, or TokenCycle where the chain would go on for ever without anything new."""
+        self._require_link(page)
+        page = self._each_event_once(page)
+        is_replay = hash(page.start_token) in self._asked
+        self._require_order(page, is_replay)
+        violations = [*self._events_behind(page, is_replay), *self._certificate_faults(page, is_replay)]
+        something_new = self._events.take(page.ids, page.positions)
+        self._advance(page, something_new)
+        return CheckedPage(page, violations, self._end(page))
+
+    def _require_link(self, page: Page) -> None:
+        if self._ended or page.start_token != self._token:
+            self._refuse("this page was fetched with another token than the one before it led to", page)
+        if (page.next_token is None) != page.end:
+            self._refuse("the page has neither a next token nor an end, or both", page)
+        if self._generation is not None and page.generation not in (None, self._generation):
+            raise RoutingChanged(
+                f"the page was answered under routing generation {page.generation!r}, its chain is of {self._generation!r}",
+                where=self._where(page),
+                remedy="the new generation is read as chains of its own, and enters by a cutover",
+            )
+
+    def _each_event_once(self, page: Page) -> Page:
+        """An event that stands twice on a page, alike in every way, is one. Raises InvalidPage where it
+        differs."""
+        if len(set(page.ids)) == len(page.ids):
+            return page
+        first: dict[str, int] = {}
+        for index, event_id in enumerate(page.ids):
+            kept = first.setdefault(event_id, index)
+            if page.positions[kept] != page.positions[index] or _content(page, kept) != _content(page, index):
+                self._refuse(f"event {event_id!r} stands twice on the page, with different content", page)
+        rest = list(first.values())
+        return replace(
+            page,
+            ids=[page.ids[index] for index in rest],
+            positions=[page.positions[index] for index in rest],
+            rows=[page.rows[index] for index in rest],
+        )
+
+    def _require_order(self, page: Page, is_replay: bool) -> None:
+        """Positions do not decrease, within the page and from page to page.
+
+        Exempt are events behind the certified bound, which are violations of more than order, and, from
+        page to page, a page asked for again, which repeats what came before."""
+        positions = page.positions
+        floor = None if is_replay else self._floor(page)
+        ascends = list(positions) == sorted(positions)
+        if ascends and (not positions or floor is None or positions[0] >= floor):  # type: ignore[operator]
+            return
+        last, last_id = floor, "the last event before it"
+        for event_id, position in zip(page.ids, positions, strict=True):
+            if self._certified is not None and self._certified.covers(position):
+                continue
+            if last is not None and position < last:  # type: ignore[operator]
+                self._refuse(
+                    f"event {event_id!r} at {self._domain.text(position)} comes after {last_id} at {self._domain.text(last)}: "
+                    "positions have to ascend",
+                    page,
+                )
+            last, last_id = position, repr(event_id)
+
+    def _floor(self, page: Page) -> Position | None:
+        """Where the page has to go on from: this read's highest position, or the last promoted one. After a
+        restart the latter says nothing: from the bound on, everything comes again."""
+        if self._events.highest is not None:
+            return self._events.highest
+        return self._read_to if page.overlap is None else None
+
+    def _events_behind(self, page: Page, is_replay: bool) -> list[PageViolation]:
+        bound = self._certified
+        if bound is None or not page.positions or not bound.covers(min(page.positions)):
+            return []
+        return [
+            PageViolation(
+                EVENT_BEHIND_BOUND,
+                f"event {event_id!r} at {self._domain.text(position)} came after {self._spell(bound)} had been certified",
+                event_id=event_id,
+                position=position,
+                bound=bound,
+            )
+            for event_id, position in zip(page.ids, page.positions, strict=True)
+            if bound.covers(position) and not self._may_come_again(event_id, position, page, is_replay)
+        ]
+
+    def _may_come_again(self, event_id: str, position: Position, page: Page, is_replay: bool) -> bool:
+        """Events at a page's edge may be on both pages; a page asked for again repeats them; after a
+        restart all up to where it restarted come again."""
+        met = self._events.highest
+        if (
+            page.overlap is not None
+            and page.overlap.covers(position)
+            and (met is None or page.overlap.covers(met))
+        ):
+            return True
+        if met is None:
+            return position == self._read_to
+        return self._events.knows(event_id, position) or (is_replay and position < met)  # type: ignore[operator]
+
+    def _certificate_faults(self, page: Page, is_replay: bool) -> list[PageViolation]:
+        if not isinstance(page.certificate, Certificate):
+            return []
+        bound, before = page.certificate.bound, self._last_certificate
+        if is_replay or (page.overlap is not None and self.pages == 0):
+            before = None
+        faults = []
+        if before is not None and bound < before:
+            faults.append(
+                PageViolation(
+                    CERTIFICATE_WENT_BACK,
+                    f"certified {self._spell(bound)} after {self._spell(before)}",
+                    bound=before,
+                )
+            )
+        last = max(page.positions, default=None)
+        if last is not None and bound < Bound.before(last):
+            faults.append(
+                PageViolation(
+                    CERTIFICATE_BEHIND_EVENTS,
+                    f"certified {self._spell(bound)} on a page with an event at {self._domain.text(last)}",
+                    position=last,
+                    bound=bound,
+                )
+            )
+        return faults
+
+    def _advance(self, page: Page, something_new: bool) -> None:
+        if page.certificate is not None:
+            self._last_certificate = page.certificate.bound
+            self._certified = highest(self._certified, page.certificate.bound)
+        if len(self._asked) < self._token_limit:
+            self._asked.add(hash(page.start_token))
+        self.pages += 1
+        self._ended = page.end
+        if page.next_token is None:
+            return
+        if self._tokens.meets_again(page.next_token, something_new=something_new):
+            raise TokenCycle(
+                f"page token {fingerprint(page.next_token)} comes again and nothing new has arrived since it came first",
+                where=self._where(page),
+                remedy="the source does not end this chain: see what its last pages hold, and how it tells the end",
+            )
+        self._token = page.next_token
+
+    def _end(self, page: Page) -> ChainEnd | None:
+        if page.end:
+            return ChainEnd("end")
+        stop = self._range.stop
+        if stop is None:
+            return None
+        proved = self._certified is not None and self._certified >= Bound.before(stop)
+        met = self._events.highest
+        # Without certificates to wait for, an event at or beyond the stop is the end: pages are in order.
+        passed = not self._certifies and met is not None and met >= stop  # type: ignore[operator]
+        return ChainEnd("stop") if proved or passed else None
+
+    def _spell(self, bound: Bound) -> str:
+        return f"{'through' if bound.inclusive else 'before'} {self._domain.text(bound.position)}"
+
+    def _where(self, page: Page) -> str:
+        return f"partition {self._partition}, page {fingerprint(page.start_token)} ({self.pages + 1} of this read)"
+
+    def _refuse(self, what: str, page: Page) -> NoReturn:
+        raise InvalidPage(
+            what, where=self._where(page), remedy="correct the job file, or have the source keep to it"
+        )
+
+
+def _content(page: Page, index: int) -> bytes:
+    """An event's row in a form in which 1, 1.0 and true differ and the order of keys does not."""
+    return msgspec.json.encode(page.rows[index], order="deterministic")
