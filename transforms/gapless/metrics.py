@@ -1,6 +1,6 @@
 """Every Beam metric of gapless, once."""
 
-from apache_beam.metrics import Metrics
+from apache_beam.metrics.metric import Metrics
 
 NAMESPACE = "gapless"
 

@@ -49,12 +49,12 @@ def plan_run(source: Source, store: Store, request: PlanRequest, session: Sessio
                 opened.close()
         scope = store.register_scope(scope_identity(source))
         number = store.begin_run(request.scope, request.run_id, request.engine)
-        chains = store.observe(request.scope, assignment).tasks
-        scope = store.scope(request.scope)
+        observed = store.observe(request.scope, assignment)
+        scope, chains = observed.scope, list(observed.chains)
     else:
         number = store.begin_run(request.scope, request.run_id, request.engine)
         snapshot = store.snapshot(request.scope)
-        scope, chains = snapshot.scope, snapshot.chains
+        scope, chains = snapshot.scope, list(snapshot.chains)
     return lay_out(source, scope, chains, number, request.run_id)
 
 

@@ -102,6 +102,9 @@ class _ChainRestrictions(RestrictionProvider):
         return
 
 
+_RESTRICTIONS = _ChainRestrictions()
+
+
 class _SettleChain(beam.DoFn):
     """One worker's reader. Opens on the first element, when scope and run are known, and closes with the DoFn."""
 
@@ -111,7 +114,7 @@ class _SettleChain(beam.DoFn):
         self._run: LocalRun | None = None
 
     def process(
-        self, element: ReadTask, tracker: Any = beam.DoFn.RestrictionParam(_ChainRestrictions())
+        self, element: ReadTask, tracker: Any = beam.DoFn.RestrictionParam(_RESTRICTIONS)
     ) -> Iterator[Any]:
         if self._worker is None:
             self._run = current_run(element.run_id)

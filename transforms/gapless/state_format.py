@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from apache_beam.coders import Coder, registry
+from apache_beam.coders.coders import Coder
+from apache_beam.coders.typecoders import registry
 
 from gapless.errors import StoreNewer
 from gapless.page_restriction import PageRestriction

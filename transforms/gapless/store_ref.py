@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gapless.errors import ConfigurationError
-from gapless.paging.secrets import SecretRef, resolve
+from gapless.paging.secrets import SecretReference
 from gapless.store import Store, open_store
 
 
@@ -12,11 +12,12 @@ class StoreRef:
     """Picklable; the password is read on the worker, when the store is opened."""
 
     url: str
-    password: SecretRef | None = None
+    password: SecretReference | None = None
 
-    def open(self, create: bool = False) -> Store:
+    def open(self, create: bool = False, *, readonly: bool = False) -> Store:
         """Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
-        return open_store(self.url, password=resolve(self.password) if self.password else None, create=create)
+        password = self.password.resolve().reveal() if self.password else None
+        return open_store(self.url, password=password, create=create, readonly=readonly)
 
 
 def store_ref(store: str | StoreRef) -> StoreRef:
@@ -26,6 +27,6 @@ def store_ref(store: str | StoreRef) -> StoreRef:
     if "@" in store and ":" in store.split("//", 1)[-1].split("@", 1)[0]:
         raise ConfigurationError(
             "the store's URL holds a password, which would travel with the pipeline",
-            remedy="leave it out and give StoreRef(url, password={'env': 'NAME'})",
+            remedy="leave it out and give StoreRef(url, SecretReference(env='NAME'))",
         )
     return StoreRef(store)

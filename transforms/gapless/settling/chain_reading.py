@@ -80,7 +80,6 @@ class ChainReading:
         began = self._worker.clock.monotonic()
         self._worker.on_step("fetched")
         checked = self._chain.accept(page)
-        self._refuse_other_generation(page.generation)
         self._apply(checked)
         self._worker.on_step("applied")
         self._tally.pages += 1
@@ -253,6 +252,9 @@ class ChainReading:
             start_token=self._row.page_token,
             bound=self._row.bound,
             range=self._worker.source.range,
+            read_to=self._row.read_to,
+            generation=self._row.generation or None,
+            certifies=self._worker.source.basis() == "certified",
         )
 
     def _new_run(self) -> OpenRun:

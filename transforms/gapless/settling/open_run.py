@@ -129,7 +129,18 @@ class OpenRun:
         self.pages += 1
         self.events += len(page.ids)
         self.rows = self._writer.rows if self._writer is not None else 0
-        self._violations.extend(checked.violations)
+        self._violations.extend(
+            Violation(
+                partition=self._row.partition,
+                kind=broken.kind,
+                sequence=sequence,
+                detail=broken.detail,
+                event_id=broken.event_id,
+                position=broken.position,
+                bound=broken.bound,
+            )
+            for broken in checked.violations
+        )
         self._token_out = page.next_token
         if page.generation is None:
             self.unproven_generation = True
