@@ -12,7 +12,7 @@ import pytest
 
 from gapless.errors import ConfigurationError
 from gapless_pipelines.demo.flights import Departures, data_path, read_departures
-from gapless_pipelines.demo.flights_api import PAGE_SIZE
+from gapless_pipelines.demo.flights_api import EXPIRES_AT, PAGE_SIZE
 
 COLUMNS = (
     "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,"
@@ -56,6 +56,12 @@ def test_pages_end_within_an_instant_and_between_two(departures: Departures) -> 
         ]
         assert edges.count(True) > 20
         assert edges.count(False) > 20
+
+
+def test_the_token_that_expires_follows_a_page_that_ends_between_two_instants(departures: Departures) -> None:
+    airport, page = EXPIRES_AT
+    events = departures.by_airport[airport]
+    assert events[page * PAGE_SIZE - 1].position < events[page * PAGE_SIZE].position
 
 
 def test_reading_imports_neither_the_package_nor_pandas(departures: Departures) -> None:

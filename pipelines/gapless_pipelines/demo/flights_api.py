@@ -3,7 +3,7 @@
     GET /airports                                  {"routing_generation": "2013", "airports": ["EWR", "JFK", "LGA"]}
     GET /airports/JFK/departures                   the first page
     GET /airports/JFK/departures?cursor=TOKEN      the page after
-    GET /airports/JFK/departures?since=INSTANT     from that instant on, inclusive
+    GET /airports/JFK/departures?since=INSTANT     what departs after that instant
         {"departures": [...], "next": TOKEN or null, "complete_through": {"position": INSTANT, "inclusive": BOOL}}
 
 Many departures share an instant, so a page may end in the middle of them. Its certificate is inclusive only where the page
@@ -27,7 +27,10 @@ GENERATION = "2013"
 UNAVAILABLE_EVERY = 60
 """Each airport's pages of these numbers answer 503 when they are asked for first."""
 EXPIRES_AT = ("LGA", 140)
-"""From this page on, the tokens that a reading from the start was given are dead; `since` gives new ones."""
+"""From this page on, the tokens that a reading from the start was given are dead; `since` gives new ones.
+
+The page before it ends between two instants. Were it to end within one, a restart would send its departures again, and a
+client that keeps no list of everything it ever saw would have them twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class FlightsApi:
             return _read_token(query["cursor"], airport)
         if "since" in query:
             since = datetime.strptime(query["since"], "%Y-%m-%dT%H:%M:%S%z")
-            return _Place(airport, self._departures.before(airport, int(since.timestamp())), restarts=1)
+            return _Place(airport, self._departures.before(airport, int(since.timestamp()) + 1), restarts=1)
         return _Place(airport, 0)
 
     def _body(self, place: _Place) -> bytes:
