@@ -21,6 +21,10 @@ Folder = Annotated[
 ]
 
 
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
 def demo(broken: Break = False, folder: Folder = None, debug: Debug = False) -> int:
     """Read a year of flights from a local API; kill the run half-way, resume it, and compare.
 

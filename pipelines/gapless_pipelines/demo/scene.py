@@ -16,7 +16,7 @@ from gapless.errors import ConfigurationError, GaplessError, StoreError
 from gapless.reading import Progress
 from gapless_pipelines.demo.job_file import FILE_NAME, SCOPE, STORE, write_job_file
 
-ANSWER_MS = 10
+ANSWER_MS = 5
 """How long the API holds back each answer: about what a network would."""
 _LOG = "backfill.log"
 _LOOK_EVERY_SECONDS = 0.01
