@@ -6,6 +6,7 @@
     ├── NotComparable           positions or bounds that share no order             also a TypeError
     ├── StoreError              the store cannot be used; nothing was changed       exit 2
     │   ├── StoreUnreadable     not reachable, not ours, or damaged
+    │   │   └── StoreAbsent     there is none yet: the first run creates it
     │   ├── StoreUnwritable     disk full, read-only, or no permission
     │   ├── StoreBusy           locked by another process for too long; a retry may help
     │   ├── StoreNewer          written by a newer gapless
@@ -21,6 +22,7 @@
     │   └── RoutingChanged      answered under another routing generation
     ├── EffectError             an event or page could not be applied
     │   └── SchemaDrift         an event does not fit the frozen schema and `on_drift: hold` is set
+    ├── NotReached              what was asked for is not complete (yet)            exit 3
     └── Fenced                  a newer run has taken the partition                 exit 4
 
 An error says three things, each one line: what happened, where, and what to do.
@@ -86,6 +88,12 @@ class StoreUnreadable(StoreError):
     """Not reachable, not a gapless store, or damaged."""
 
     code = "store_unreadable"
+
+
+class StoreAbsent(StoreUnreadable):
+    """Nothing is there yet; the first run creates it."""
+
+    code = "store_absent"
 
 
 class StoreUnwritable(StoreError):
@@ -191,6 +199,13 @@ class SchemaDrift(EffectError):
     """An event does not fit the frozen schema, and the job says to hold."""
 
     code = "schema_drift"
+
+
+class NotReached(GaplessError):
+    """The frontier does not cover what was asked for, so that no complete answer exists."""
+
+    code = "not_reached"
+    exit_status = 3
 
 
 class Fenced(GaplessError):

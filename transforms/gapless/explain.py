@@ -1,19 +1,74 @@
-"""Who holds the frontier, and what would release it: pure, from one snapshot of the durable rows."""
+"""Who holds the frontier, and what would release it: pure, from one snapshot of the durable rows.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A chain is *holding* where it will not get on, or cannot be proved, as it stands; each has one blocker of the closed list.
+The frontier is *withheld* where whoever stands lowest is holding, or where the member list itself is proved no further.
+"""
 
-from gapless.progress import ChainState
-from gapless.store.records import Blocker, ChainRow, Snapshot
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gapless.progress import Bound, ChainState, Domain
+from gapless.store.records import Blocker, ChainRow, FrontierRow, Snapshot
+
+_STOPPED = (ChainState.HELD, ChainState.GAP)
+_RELEASED_BY_READING = frozenset({"not_started", "no_bound", "not_joined"})
+_SKIPPABLE = frozenset({"unsettled_event", "schema_drift"})
+_COMMANDS = {
+    "not_started": "gapless backfill JOB",
+    "no_bound": "gapless backfill JOB",
+    "source_unavailable": "gapless backfill JOB",
+    "violation": "gapless violations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A chain that does not get on as it stands, and why."""
+
+    row: ChainRow
+    blocker: Blocker
+
+    @property
+    def waits_for_time_alone(self) -> bool:
+        """Whether it may be released without anybody doing anything: by its retry, or by the reading that goes on.
+
+        A chain that was held and is open again is being tried at this moment."""
+        if self.row.state is ChainState.GAP:
+            return False
+        if self.row.state is ChainState.HELD:
+            return self.blocker.retry_at is not None
+        return self.row.blocker is not None or self.blocker.code in _RELEASED_BY_READING
+
+    @property
+    def command(self) -> str | None:
+        """The command that helps, None where none of gapless's own does."""
+        event = self.blocker.event_id
+        if self.blocker.code in _SKIPPABLE and event is not None:
+            # `--` where an id looks like an option.
+            dashed = self.row.partition.startswith("-") or event.startswith("-")
+            names = shlex.join((*(("--",) if dashed else ()), self.row.partition, event))
+            return f"gapless skip --reason ... {names}" if dashed else f"gapless skip {names} --reason ..."
+        return _COMMANDS.get(self.blocker.code)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`blockers`: every partition that holds, the one with the lowest bound first. `withheld`: why the frontier stands where
-    it does, or is not there at all; None where nothing holds it but the reading itself."""
+    """`withheld`: why the frontier stands where it does, or is not there at all; None where nothing holds it but the
+    reading itself. `holding`: every chain that holds, members first, the lowest bound first."""
 
     withheld: Blocker | None
-    blockers: Sequence[tuple[str, Blocker]]
+    holding: Sequence[Holding]
+
+    @property
+    def blockers(self) -> list[tuple[str, Blocker]]:
+        """The same as (partition, blocker)."""
+        return [(held.row.partition, held.blocker) for held in self.holding]
+
+    @property
+    def settled(self) -> bool:
+        """Nothing holds, neither the frontier nor a partition above it."""
+        return self.withheld is None and not self.holding
 
 
 def members_of(snapshot: Snapshot) -> list[ChainRow]:
@@ -27,80 +82,137 @@ def candidates_of(snapshot: Snapshot) -> list[ChainRow]:
 
 
 def explain(snapshot: Snapshot) -> Explanation:
-    """Every member and candidate that holds, by name; and the first of them that holds the frontier itself."""
-    members = members_of(snapshot)
+    """Every chain that holds, by name, and what holds the frontier itself."""
+    members = sorted(members_of(snapshot), key=lowest_first)
     if not members:
-        nobody = Blocker("not_started", "no run has frozen the list of partitions yet")
-        return Explanation(nobody, ())
-    held = [(row, blocker) for row in members if (blocker := blocker_of(row)) is not None]
-    # A member without a bound comes first: nothing at all is proved about it.
-    held.sort(key=lambda pair: (pair[0].bound is not None, pair[0].bound or 0, pair[0].partition))
-    waiting = [
-        (row, blocker)
-        for row in _outside(snapshot)
-        if (blocker := membership_blocker(row, snapshot)) is not None
-    ]
-    blockers = [(row.partition, blocker) for row, blocker in (*held, *waiting)]
-    return Explanation(_withheld(snapshot, held, waiting), blockers)
+        return Explanation(Blocker("not_started", "no run has frozen the list of partitions yet"), ())
+    holding = list(_holding(members, snapshot))
+    outside = list(_holding(sorted(candidates_of(snapshot), key=lowest_first), snapshot))
+    return Explanation(_withheld(snapshot.scope, members[0].bound, holding, outside), (*holding, *outside))
 
 
-def blocker_of(row: ChainRow) -> Blocker | None:
-    """What keeps a member's bound from rising; None where it is complete or simply being read."""
+def lowest_first(row: ChainRow) -> tuple[bool, Bound, bool, str]:
+    """Sort key: nothing at all is proved about who has no bound; among equals, who is stopped comes first."""
+    return (row.bound is not None, row.bound or Bound.before(0), row.state not in _STOPPED, row.partition)
+
+
+def _holding(rows: Sequence[ChainRow], snapshot: Snapshot) -> Iterator[Holding]:
+    for row in rows:
+        blocker = _blocker(row, snapshot)
+        if blocker is not None:
+            yield Holding(row, blocker)
+
+
+def _blocker(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
+    """What keeps a chain's bound from rising, a newcomer from entering, or a leaver from leaving; None where nothing does."""
     if row.blocker is not None:
         return row.blocker
-    if row.fencing_token == 0:
-        return Blocker("not_started", "no run has taken this partition yet")
-    if row.bound is not None:
-        return None
-    if row.state is ChainState.ENDED or row.sequence > 0:
-        return Blocker("no_certificate", "the source has certified nothing on the pages read so far")
-    return Blocker("no_bound", "no page has been promoted yet")
-
-
-def _outside(snapshot: Snapshot) -> list[ChainRow]:
-    leavers = [row for row in members_of(snapshot) if row.listed < snapshot.scope.observation]
-    return [*candidates_of(snapshot), *leavers]
-
-
-def membership_blocker(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
-    """What keeps a newcomer from entering, or a partition that is no longer listed from leaving."""
+    if row.state is ChainState.HELD:
+        return Blocker("unsettled_event", "held; the store names no event")
+    if row.state is ChainState.GAP:
+        return Blocker("range_trimmed", "stopped at a gap; the store does not say why")
     if row.epoch_in is None:
-        if row.generation != snapshot.scope.generation:
-            return Blocker(
-                "membership_changed",
-                f"the source now routes under generation {row.generation!r}, the epoch is of {snapshot.scope.generation!r}",
-            )
+        return _newcomer(row, snapshot.scope)
+    if row.listed < snapshot.scope.observation:
+        return _leaver(row, snapshot)
+    return _unproved(row, snapshot.scope.domain)
+
+
+def _newcomer(row: ChainRow, scope: FrontierRow) -> Blocker:
+    if row.generation != scope.generation:
         return Blocker(
-            "not_joined", "seen in the source's list after the epoch was frozen; not proved complete"
+            "membership_changed",
+            f"the source now routes under generation {row.generation!r}, the epoch is of {scope.generation!r}",
         )
+    return Blocker("not_joined", "in the source's list since the epoch was frozen; not yet proved complete")
+
+
+def _leaver(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
     if row.seal is None:
         return Blocker(
             "unsealed_member", "no longer in the source's list, and the source has certified no end for it"
         )
+    if row.successors is None:
+        return Blocker(
+            "missing_successor", "sealed and no longer listed, and the source does not name its successors"
+        )
+    known = {chain.partition for chain in snapshot.chains}
+    missing = [name for name in row.successors if name not in known]
+    if missing:
+        return Blocker(
+            "missing_successor", f"its successor {missing[0]!r} has not been seen in the source's list"
+        )
+    if row.bound is None or row.bound < row.seal:
+        return _unproved(row, snapshot.scope.domain)
     return None
+
+
+def _unproved(row: ChainRow, domain: Domain) -> Blocker | None:
+    if row.fencing_token == 0 and row.state is ChainState.OPEN:
+        return Blocker("not_started", "no run has taken this partition yet")
+    if row.state is ChainState.ENDED:
+        # The end of the pages is no evidence: only what was certified on the way counts.
+        if row.bound is None:
+            return Blocker(
+                "no_certificate", "the source ended the partition and has certified nothing on its pages"
+            )
+        if row.read_to is not None and row.read_to > row.bound:
+            return Blocker(
+                "no_certificate",
+                f"the source ended the partition at {domain.text(row.read_to.position)} and has certified only"
+                f" {bound_text(row.bound, domain)}",
+            )
+        return None
+    if row.bound is not None:
+        return None
+    if row.sequence == 0:
+        return Blocker("not_started", "taken by a run; no page of it has been promoted yet")
+    return Blocker("no_bound", f"{row.sequence} pages promoted; none of them has brought a certificate")
 
 
 def _withheld(
-    snapshot: Snapshot,
-    held: Sequence[tuple[ChainRow, Blocker]],
-    waiting: Sequence[tuple[ChainRow, Blocker]],
+    scope: FrontierRow, lowest: Bound | None, holding: Sequence[Holding], outside: Sequence[Holding]
 ) -> Blocker | None:
-    if held:
-        row, blocker = held[0]
-        return Blocker(
-            blocker.code,
-            f"partition {row.partition}: {blocker.hint}",
-            blocker.event_id,
-            blocker.position,
-            blocker.since,
-            blocker.retry_at,
+    for held in holding:
+        if held.row.bound == lowest:
+            return replace(held.blocker, hint=f"partition {held.row.partition}: {held.blocker.hint}")
+    if not scope.capped or lowest is None:
+        return None
+    if scope.cap is not None and not (scope.cap < lowest or (scope.cap == lowest and outside)):
+        return None
+    if outside:
+        first = outside[0]
+        return replace(first.blocker, hint=f"partition {first.row.partition}: {first.blocker.hint}")
+    if scope.cap is None:
+        return Blocker("member_list_unproven", "the source has certified its list of partitions nowhere yet")
+    return Blocker(
+        "member_list_unproven",
+        f"the list of partitions is certified {bound_text(scope.cap, scope.domain)} only",
+    )
+
+
+def bound_text(bound: Bound, domain: Domain) -> str:
+    """A bound in words: `through 100`, `before 100`."""
+    return f"{'through' if bound.inclusive else 'before'} {domain.text(bound.position)}"
+
+
+def short_of(snapshot: Snapshot, target: Bound) -> list[Holding]:
+    """Who keeps the frontier below `target`, also those that hold only because of it: a chain that has ended short of it.
+
+    Whoever stands at or above `target` is not in the list, whatever holds it there."""
+    explanation = explain(snapshot)
+    named = {held.row.chain for held in explanation.holding}
+    low = [held for held in explanation.holding if held.row.bound is None or held.row.bound < target]
+    for row in members_of(snapshot):
+        if (
+            row.chain in named
+            or row.state is not ChainState.ENDED
+            or row.bound is None
+            or row.bound >= target
+        ):
+            continue
+        through = bound_text(row.bound, snapshot.scope.domain)
+        low.append(
+            Holding(row, Blocker("no_certificate", f"the source ended the partition, certified {through}"))
         )
-    scope = snapshot.scope
-    lowest = min((row.bound for row in members_of(snapshot) if row.bound is not None), default=None)
-    capped = scope.capped and lowest is not None and (scope.cap is None or lowest > scope.cap)
-    if capped and waiting:
-        row, blocker = waiting[0]
-        return Blocker(blocker.code, f"partition {row.partition}: {blocker.hint}")
-    if capped:
-        return Blocker("member_list_unproven", "the source certifies its list of partitions no further")
-    return None
+    return low

@@ -3,7 +3,7 @@
 from types import TracebackType
 
 from gapless.clock import Clock, SystemClock
-from gapless.errors import StoreUnreadable
+from gapless.errors import StoreAbsent, StoreUnreadable
 from gapless.store.address import Address, parse_address
 from gapless.store.engine import Database
 from gapless.store.findings import Findings
@@ -73,7 +73,7 @@ def _require_file(address: Address, *, create: bool) -> None:
             f"the folder {path.parent} does not exist", where=address.shown, remedy=f"mkdir -p {path.parent}"
         )
     if not create and not path.exists():
-        raise StoreUnreadable(
+        raise StoreAbsent(
             "there is no store at this path",
             where=address.shown,
             remedy="check the path; a backfill or a stream creates it",

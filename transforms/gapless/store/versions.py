@@ -10,7 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from gapless.errors import StoreError, StoreNewer, StoreUnreadable, StoreUnwritable
+from gapless.errors import StoreAbsent, StoreError, StoreNewer, StoreUnreadable, StoreUnwritable
 from gapless.store.engine import Database
 from gapless.store.schema import VERSION_TABLE, metadata
 
@@ -100,7 +100,7 @@ def _require_ours(found: _Contents, where: str) -> None:
 def _require_current(found: _Contents, where: str) -> None:
     _require_ours(found, where)
     if found.version is None:
-        raise StoreUnreadable(
+        raise StoreAbsent(
             "there is no gapless store yet", where=where, remedy="a backfill or a stream creates it"
         )
     if found.version != HEAD:

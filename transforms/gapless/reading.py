@@ -1,0 +1,251 @@
+"""Where progress stands, for programs without Beam: `Progress` opens a store, `scope()` asks about one scope.
+
+    with Progress("sqlite:///progress.db") as progress:
+        orders = progress.scope("orders")
+        orders.frontier                          what is complete, or None
+        orders.blockers()                        who holds, and what releases it
+        orders.wait_through("79999", timeout=60)
+        orders.files(through="79999")            the promoted files that hold everything up to there
+
+Nothing here writes. Each answer is of one consistent read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from types import TracebackType
+from typing import Any
+
+from gapless.clock import Clock, SystemClock
+from gapless.errors import NotReached, UnknownScope
+from gapless.explain import Explanation, Holding, bound_text, explain, short_of
+from gapless.progress import Bound, Domain, highest
+from gapless.status_document import status_document
+from gapless.store.records import Blocker, DeadLetter, FrontierRow, Snapshot, Violation
+from gapless.store_ref import StoreRef, store_ref
+
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Everything after `after` (None: from the beginning of the source) and up to `bound` has a durable outcome.
+
+    `position` is the bound's in canonical text. `basis` is `certified`, or `asserted` where an operator's word is part of it;
+    `list_certified` tells whether the source vouches for its list of partitions through the bound, too."""
+
+    bound: Bound
+    position: str
+    inclusive: bool
+    after: Bound | None
+    basis: str
+    list_certified: bool
+    membership_epoch: int
+    lineage: int
+    published_at: datetime | None
+
+
+class Reached(str, Enum):
+    """What has become of waiting."""
+
+    YES = "reached"
+    BLOCKED = "blocked"
+    """Time alone does not bring it about."""
+    NOT_YET = "not_yet"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """True where the position was reached. Else who keeps the frontier below it, where that is known: a chain (`holding`), or
+    the member list as a whole (`withheld`). `snapshot` is what it was judged by."""
+
+    reached: Reached
+    snapshot: Snapshot
+    holding: Holding | None = None
+    withheld: Blocker | None = None
+
+    @property
+    def blocker(self) -> Blocker | None:
+        return self.holding.blocker if self.holding is not None else self.withheld
+
+    def __bool__(self) -> bool:
+        return self.reached is Reached.YES
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A promoted file. `bound` is how far its partition is complete with this file and those before it, None for no claim."""
+
+    path: str
+    partition: str
+    sequence: int
+    rows: int
+    bound: Bound | None
+
+
+class Progress:
+    """A store, opened for reading. Used by one thread. Raises ConfigurationError and StoreError."""
+
+    def __init__(self, store: str | StoreRef, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self.store = store_ref(store).open(readonly=True)
+
+    def scopes(self) -> list[str]:
+        """The names of all scopes."""
+        return list(self.store.scopes())
+
+    def scope(self, name: str) -> "ScopeProgress":
+        """Raises UnknownScope that names the scopes there are."""
+        try:
+            self.store.scope(name)
+        except UnknownScope as error:
+            there = ", ".join(self.scopes()) or "none: no run has begun here yet"
+            raise UnknownScope(
+                error.what, where=error.where, remedy=f"scopes of this store: {there}"
+            ) from None
+        return ScopeProgress(self, name, self._clock)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class ScopeProgress:
+    """One scope of an open store."""
+
+    def __init__(self, progress: Progress, name: str, clock: Clock) -> None:
+        self.name = name
+        self._store = progress.store
+        self._clock = clock
+
+    @property
+    def frontier(self) -> Claim | None:
+        """What is published; None where nothing is claimed."""
+        return claim_of(self._store.scope(self.name))
+
+    @property
+    def domain(self) -> Domain:
+        """What positions of this scope are, and how they are written."""
+        return self._store.scope(self.name).domain
+
+    def blockers(self) -> list[tuple[str, Blocker]]:
+        """(partition, blocker) of everybody that holds, the lowest bound first."""
+        return self.explain().blockers
+
+    def explain(self) -> Explanation:
+        """The blockers, and which of them holds the frontier."""
+        return explain(self.snapshot())
+
+    def status(self, *, all_partitions: bool = False) -> dict[str, Any]:
+        """What `gapless status --json` prints."""
+        return status_document(self.snapshot(), all_partitions=all_partitions)
+
+    def snapshot(self) -> Snapshot:
+        return self._store.snapshot(self.name)
+
+    def dead_letters(self) -> Iterator[DeadLetter]:
+        """Events that were given up, in the order they were recorded."""
+        return self._store.dead_letters(self.name)
+
+    def violations(self) -> Iterator[Violation]:
+        """What the source broke of its promises, in the order it was found."""
+        return self._store.violations(self.name)
+
+    def wait_through(self, text: str, timeout: float | None = None) -> Waited:
+        """Wait until the frontier covers the position of this canonical text; `timeout` in seconds, None: no limit.
+
+        Returns at once where it is blocked: somebody has to do something first. Raises PositionError for other text."""
+        target = target_of(self._store.scope(self.name), text)
+        deadline = None if timeout is None else self._clock.monotonic() + timeout
+        while True:
+            waited = waited_for(self.snapshot(), target)
+            if waited.reached is not Reached.NOT_YET:
+                return waited
+            left = POLL_SECONDS if deadline is None else deadline - self._clock.monotonic()
+            if left <= 0:
+                return waited
+            self._clock.sleep(min(POLL_SECONDS, left))
+
+    def files(self, through: str | None = None) -> list[DataFile]:
+        """The promoted files, by partition and sequence; with `through`, those needed for everything at or below that position.
+
+        They may hold later events as well: a file ends where a run of pages ended. Raises NotReached where the frontier does
+        not cover the position, for then no set of files is known to be complete, and PositionError for other text."""
+        if through is None:
+            return list(self._files(None))
+        scope = self._store.scope(self.name)
+        target = target_of(scope, through)
+        if scope.frontier is None or scope.frontier < target:
+            stands = (
+                "is withheld"
+                if scope.frontier is None
+                else f"stands {bound_text(scope.frontier, scope.domain)}"
+            )
+            raise NotReached(
+                f"not complete through {scope.domain.text(target.position)}: the frontier {stands}",
+                where=f"scope {self.name}",
+                remedy="`gapless explain` names who holds it; without --through every promoted file is listed",
+            )
+        return list(self._files(target))
+
+    def _files(self, target: Bound | None) -> Iterator[DataFile]:
+        proved: dict[int, Bound | None] = {}
+        for row in sorted(
+            self._store.promotions(self.name), key=lambda row: (row.partition, row.chain, row.sequence)
+        ):
+            before = proved.get(row.chain)
+            proved[row.chain] = highest(before, row.bound)
+            if target is not None and before is not None and before >= target:
+                continue
+            if row.path is not None and row.rows > 0:
+                yield DataFile(row.path, row.partition, row.sequence, row.rows, proved[row.chain])
+
+
+def claim_of(scope: FrontierRow) -> Claim | None:
+    """The published frontier as a claim; None where it is withheld altogether."""
+    if scope.frontier is None:
+        return None
+    return Claim(
+        bound=scope.frontier,
+        position=scope.domain.text(scope.frontier.position),
+        inclusive=scope.frontier.inclusive,
+        after=scope.after,
+        basis=scope.basis,
+        list_certified=scope.list_certified,
+        membership_epoch=scope.epoch,
+        lineage=scope.lineage,
+        published_at=scope.published_at,
+    )
+
+
+def target_of(scope: FrontierRow, text: str) -> Bound:
+    """The bound that covers the position of this canonical text. Raises PositionError."""
+    return Bound.through(scope.domain.from_text(text))
+
+
+def waited_for(snapshot: Snapshot, target: Bound) -> Waited:
+    """Whether the published frontier covers `target`; if not, whether anything but time has to happen first."""
+    scope = snapshot.scope
+    if scope.frontier is not None and scope.frontier >= target:
+        return Waited(Reached.YES, snapshot)
+    low = short_of(snapshot, target)
+    for held in low:
+        if not held.waits_for_time_alone:
+            return Waited(Reached.BLOCKED, snapshot, held)
+    if low:
+        return Waited(Reached.NOT_YET, snapshot, low[0])
+    withheld = explain(snapshot).withheld
+    if withheld is not None and withheld.code == "member_list_unproven":
+        return Waited(Reached.BLOCKED, snapshot, withheld=withheld)
+    return Waited(Reached.NOT_YET, snapshot)

@@ -1,0 +1,163 @@
+"""`gapless status --json` as a dict of JSON values: pure, from one snapshot of the durable rows.
+
+Positions are canonical text of the scope's domain, instants RFC 3339 in UTC. Every key is always there; what is not known is
+null, and a member that no run has taken yet is `not_started`, never left out.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from gapless._version import __version__
+from gapless.explain import Explanation, Holding, explain, lowest_first, members_of
+from gapless.progress import Bound, ChainState, Domain
+from gapless.store.records import Blocker, ChainRow, FrontierRow, RunRow, Snapshot
+
+FORMAT = 1
+WORST = 100
+"""How many partitions are shown unless all are asked for."""
+
+
+def status_document(
+    snapshot: Snapshot, explanation: Explanation | None = None, *, all_partitions: bool = False
+) -> dict[str, Any]:
+    """Format 1. `partitions` holds the `WORST` members, the lowest bound first, or every one."""
+    explanation = explanation or explain(snapshot)
+    scope = snapshot.scope
+    members = sorted(members_of(snapshot), key=lowest_first)
+    shown = members if all_partitions else members[:WORST]
+    return {
+        "format": FORMAT,
+        "gapless": __version__,
+        "as_of": instant(snapshot.as_of),
+        "scope": scope.scope,
+        "domain": scope.domain.describe(),
+        "lineage": scope.lineage,
+        "membership_epoch": scope.epoch,
+        "routing_generation": scope.generation,
+        "list": "certified" if scope.list_certified else "frozen",
+        "frontier": frontier_value(scope, snapshot.as_of),
+        "withheld": _withheld_value(explanation.withheld),
+        "run": _run_value(snapshot.run),
+        "counts": counts(snapshot, members),
+        "blockers": [blocker_value(held, scope.domain) for held in explanation.holding],
+        "partitions": [_partition_value(row, scope.domain) for row in shown],
+    }
+
+
+def frontier_value(scope: FrontierRow, as_of: datetime) -> dict[str, Any] | None:
+    """The published frontier with where its claim starts; None where nothing is claimed."""
+    if scope.frontier is None:
+        return None
+    published_at = scope.published_at
+    age = None if published_at is None else max(0, int((as_of - published_at).total_seconds()))
+    return {
+        **bound_fields(scope.frontier, scope.domain),
+        "after": None if scope.after is None else scope.domain.text(scope.after.position),
+        "after_inclusive": None if scope.after is None else scope.after.inclusive,
+        "basis": scope.basis,
+        "published_at": instant(published_at),
+        "age_s": age,
+    }
+
+
+def counts(snapshot: Snapshot, members: Sequence[ChainRow]) -> dict[str, int]:
+    """Members by state (each in exactly one), and sums over the chains that are in the data set."""
+    states = [member_state(row) for row in members]
+    apart = {name: states.count(name) for name in ("active", "held", "gap", "not_started")}
+    return {
+        "members": len(members),
+        "active": apart["active"],
+        "ended": len(members) - sum(apart.values()),
+        "held": apart["held"] + apart["gap"],
+        "not_started": apart["not_started"],
+        "pages": snapshot.totals.pages,
+        "events": snapshot.totals.events,
+        "dead_letters": snapshot.totals.dead_letters,
+        "violations": snapshot.violations,
+        "schema_drift": snapshot.totals.drift,
+    }
+
+
+def member_state(row: ChainRow) -> str:
+    """`not_started` before any run has taken it, `active` while it is read, else the chain's own state."""
+    if row.state is not ChainState.OPEN:
+        return str(row.state)
+    return "active" if row.fencing_token else "not_started"
+
+
+def blocker_value(held: Holding, domain: Domain) -> dict[str, Any]:
+    """Who holds, on what, since when, and what releases it."""
+    blocker, row = held.blocker, held.row
+    return {
+        "partition": row.partition,
+        "code": blocker.code,
+        "event_id": blocker.event_id,
+        "position": None if blocker.position is None else domain.text(blocker.position),
+        "since": instant(blocker.since),
+        "bound": bound_value(row.bound, domain),
+        "hint": blocker.hint,
+        "release": {"retry_at": instant(blocker.retry_at), "command": held.command},
+    }
+
+
+def list_blocker_value(blocker: Blocker, scope: FrontierRow) -> dict[str, Any]:
+    """The same for what no partition holds but the member list as a whole: `partition` null, `bound` its cap."""
+    return {
+        "partition": None,
+        "code": blocker.code,
+        "event_id": None,
+        "position": None,
+        "since": None,
+        "bound": bound_value(scope.cap, scope.domain),
+        "hint": blocker.hint,
+        "release": {"retry_at": None, "command": None},
+    }
+
+
+def bound_value(bound: Bound | None, domain: Domain) -> dict[str, Any] | None:
+    """`{"position": text, "inclusive": bool}`; None for no bound."""
+    return None if bound is None else bound_fields(bound, domain)
+
+
+def bound_fields(bound: Bound, domain: Domain) -> dict[str, Any]:
+    return {"position": domain.text(bound.position), "inclusive": bound.inclusive}
+
+
+def instant(moment: datetime | None) -> str | None:
+    """RFC 3339 in UTC, to the millisecond.
+
+    >>> instant(datetime(2026, 7, 23, 21, 59, 38, 250999, tzinfo=timezone.utc))
+    '2026-07-23T21:59:38.250Z'
+    """
+    if moment is None:
+        return None
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _withheld_value(blocker: Blocker | None) -> dict[str, Any] | None:
+    return None if blocker is None else {"code": blocker.code, "detail": blocker.hint}
+
+
+def _run_value(run: RunRow | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    return {
+        "id": run.run_id,
+        "number": run.number,
+        "engine": run.engine,
+        "state": run.state,
+        "started_at": instant(run.started_at),
+        "heartbeat_at": instant(run.heartbeat_at),
+    }
+
+
+def _partition_value(row: ChainRow, domain: Domain) -> dict[str, Any]:
+    return {
+        "partition": row.partition,
+        "state": member_state(row),
+        "fencing_token": row.fencing_token,
+        "sequence": row.sequence,
+        "events": row.events,
+        "bound": bound_value(row.bound, domain),
+    }
