@@ -14,7 +14,6 @@ import msgspec
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from requests.hooks import default_hooks
 from requests.structures import CaseInsensitiveDict
 
 from gapless import __version__
@@ -75,18 +74,17 @@ class HttpClient:
         self._timeout = (config.timeout.connect, config.timeout.read)
         self._secrets = [] if bearer is None else [bearer.reveal()]
         self._headers = _all_headers(headers, bearer)
-        self._session = requests.Session()
-        adapter = HTTPAdapter(pool_connections=2, pool_maxsize=config.connections, max_retries=0)
-        self._session.mount("http://", adapter)
-        self._session.mount("https://", adapter)
-        # The environment is asked once (proxies, CA bundle) and not for every request. Its netrc never is:
-        # credentials come from the job file's references only.
-        environment = self._session.merge_environment_settings(base_url, {}, None, None, None)
-        self._proxies, self._verify = environment["proxies"], environment["verify"]
-        self._session.trust_env = False
+        # The adapter itself, not a session around it: no cookies, no netrc, no redirects but those below,
+        # and a third of a request's cost less. The environment is asked once, for proxies and the CA
+        # bundle.
+        self._adapter = HTTPAdapter(pool_connections=2, pool_maxsize=config.connections, max_retries=0)
+        with requests.Session() as session:
+            environment = session.merge_environment_settings(base_url, {}, None, None, None)
+        self._proxies = environment["proxies"]
+        self._verify = True if environment["verify"] is None else environment["verify"]
 
     def close(self) -> None:
-        self._session.close()
+        self._adapter.close()
 
     def get_json(self, request: Request) -> Answer:
         """Raises TokenExpired, InvalidPage where asking again cannot help, else SourceUnavailable."""
@@ -153,15 +151,9 @@ class HttpClient:
     def _send(self, url: str, headers: CaseInsensitiveDict[str], where: str) -> requests.Response:
         prepared = requests.PreparedRequest()
         prepared.method, prepared.url, prepared.headers = "GET", url, headers
-        prepared.hooks = default_hooks()
         try:
-            return self._session.send(
-                prepared,
-                stream=True,
-                timeout=self._timeout,
-                allow_redirects=False,
-                verify=self._verify,
-                proxies=self._proxies,
+            return self._adapter.send(
+                prepared, stream=True, timeout=self._timeout, verify=self._verify, proxies=self._proxies
             )
         except requests.RequestException as error:
             raise connection_failure(error, self._timeout, where) from None
@@ -170,7 +162,10 @@ class HttpClient:
         try:
             return self._accepted(response, request)
         except BaseException:
-            response.close()  # whatever is left of this answer must not be taken for the next one
+            # Whatever is left of this answer must not be taken for the next one, and its connection may be
+            # closing.
+            response.close()
+            self._adapter.close()
             raise
 
     def _accepted(self, response: requests.Response, request: Request) -> Answer:
@@ -253,7 +248,6 @@ def _body(response: requests.Response, request: Request) -> bytes:
             where=request.where,
             remedy="ask for smaller pages",
         )
-    raw.release_conn()
     return body
 
 
