@@ -119,5 +119,8 @@ def _repetitive_columns(table: pa.Table) -> list[str]:
         name
         for name, column in zip(sample.schema.names, sample.columns, strict=True)
         if pa.types.is_dictionary(column.type)
-        or (not pa.types.is_boolean(column.type) and pc.count_distinct(column).as_py() * _REPEATS <= len(column))
+        or (
+            not pa.types.is_boolean(column.type)
+            and pc.count_distinct(column).as_py() * _REPEATS <= len(column)
+        )
     ]
