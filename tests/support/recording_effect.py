@@ -1,4 +1,5 @@
-"""An effect that keeps its runs in memory, fails where it is told to, and knows what was made durable and what was left."""
+"""An effect that keeps its runs in memory, fails where it is told to, and knows what was made durable and
+what was left."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
@@ -24,8 +25,8 @@ class Recorded:
 
 @dataclass
 class RecordingEffect:
-    """`failing`: event id -> how often it fails before it heals (None: for ever). `on_finish` is called right before a run
-    becomes durable, and after it."""
+    """`failing`: event id -> how often it fails before it heals (None: for ever). `on_finish` is called
+    right before a run becomes durable, and after it."""
 
     disk: Recorded
     failing: dict[str, int | None] = field(default_factory=dict)
@@ -90,7 +91,8 @@ class RecordingWriter:
 
 @dataclass
 class RecordingDeadLetters:
-    """Dead letters beside it. `refuses`: event ids that cannot be kept; then `add` raises what `error` makes."""
+    """Dead letters beside it. `refuses`: event ids that cannot be kept; then `add` raises what `error`
+    makes."""
 
     disk: Recorded
     refuses: Set[str] = frozenset()
