@@ -1,0 +1,101 @@
+"""A job: what a job file says, checked, with everything in it that a run is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gapless.paging.source import Range
+from gapless.progress import Domain
+from gapless_pipelines.job.positions import position_of
+from gapless_pipelines.job.scope_store import ScopeStore
+
+if TYPE_CHECKING:
+    from gapless.effects.dead_letters import ParquetDeadLetters
+    from gapless.effects.parquet import ParquetEffect
+    from gapless.paging.http import HttpSource
+    from gapless.settling.retrying import RetryPolicy
+    from gapless_pipelines.job.models import JobConfig
+    from gapless_pipelines.options import EngineOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`path` is the file's absolute path. Everything is a description: nothing is opened, no secret is read here.
+
+    Relative paths lie in `folder`, the current one when the job was loaded. `source_keys` is the file's `source:` as
+    it stands there."""
+
+    path: Path
+    folder: Path
+    store: ScopeStore
+    config: JobConfig
+    source_keys: Mapping[str, Any]
+
+    @property
+    def scope(self) -> str:
+        return self.store.scope
+
+    @property
+    def domain(self) -> Domain:
+        return self.store.domain
+
+    @property
+    def on_change(self) -> str:
+        """What happens when the list of partitions changes: `hold`."""
+        return self.config.membership.on_change
+
+    def range(self) -> Range:
+        """start <= position < stop; None is open."""
+        ends = (self.config.range.start, self.config.range.stop)
+        return Range(*(None if end is None else position_of(self.domain, end) for end in ends))
+
+    def source(self) -> HttpSource:
+        """Raises ConfigurationError where its parts do not fit each other."""
+        from gapless.paging.http import HttpSource
+
+        return HttpSource(scope=self.scope, domain=self.domain, range=self.range(), **self.source_keys)
+
+    def effect(self) -> ParquetEffect:
+        from gapless.effects.parquet import ParquetEffect
+
+        effect = self.config.effect
+        return ParquetEffect(
+            str(self.folder / effect.path),
+            effect.target_rows,
+            effect.compression,
+            self.config.schema_,
+            self.config.on_drift,
+        )
+
+    def dead_letters(self) -> ParquetDeadLetters | None:
+        """Where events go that keep failing; None: they hold their partition."""
+        from gapless.effects.dead_letters import ParquetDeadLetters
+
+        dead_letters = self.config.dead_letters
+        if dead_letters is None:
+            return None
+        return ParquetDeadLetters(str(self.folder / dead_letters.path), dead_letters.compression)
+
+    def retry(self) -> RetryPolicy:
+        """How often the effect is tried on an event."""
+        from gapless.settling.retrying import RetryPolicy
+
+        retry = self.config.retry
+        return RetryPolicy(retry.attempts, retry.backoff, retry.max)
+
+    def engine(self, arguments: Sequence[str] = ()) -> EngineOptions:
+        """What runs the job: by `pipeline_options`, and by `arguments` as they stand after `--` on a command line.
+
+        Raises InvalidConfiguration."""
+        from gapless_pipelines.options import engine_options
+
+        return engine_options(self.config.pipeline_options, arguments, store_url=self.store.url)
+
+    def describe(self) -> dict[str, object]:
+        """The job as JSON values, with the defaults filled in; positions as text, secrets as references."""
+        from gapless_pipelines.job.description import describe
+
+        return describe(self)

@@ -1,0 +1,176 @@
+"""From a job file to a job: read, expand, check; every problem of the file in one error, and nothing written."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gapless.errors import ConfigurationError
+from gapless.progress import domain_from
+from gapless_pipelines.findings import Finding, InvalidConfiguration, KeyPath, closest
+from gapless_pipelines.job.basics import BasicsConfig
+from gapless_pipelines.job.checks import Found, domain_findings
+from gapless_pipelines.job.document import Document, parse_document
+from gapless_pipelines.job.scope_store import ScopeStore
+from gapless_pipelines.job.store_url import located
+from gapless_pipelines.job.validation import ModelT, validate
+
+if TYPE_CHECKING:
+    from gapless_pipelines.job.job import Job
+
+MAX_BYTES = 16 * 1024 * 1024
+
+_SUFFIXES = (".yaml", ".yml")
+_JOB_KEYS = re.compile(r"^(?:scope|delivery)\s*:", re.MULTILINE)
+Check: TypeAlias = Callable[[Mapping[str, Any], Callable[[KeyPath], bool]], Iterable[Found]]
+_VERSION_KEY = re.compile(r"^version\s*:", re.MULTILINE)
+
+
+def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> "Job":
+    """The job of a file. `environment` is what ${NAME} refers to; None: the process's own.
+
+    Raises InvalidConfiguration with all findings. Imports Beam only where `pipeline_options` has Beam's own names,
+    Arrow only where `schema` is given."""
+    from gapless_pipelines.job.checks import job_findings
+    from gapless_pipelines.job.job import Job
+    from gapless_pipelines.job.models import JobConfig
+
+    document = read_document(path, environment)
+    _refuse_other_kinds(document)
+    config, findings = _checked(document, JobConfig, document.value, job_findings)
+    if config is None or findings:
+        raise InvalidConfiguration(findings)
+    folder, values = Path.cwd(), document.value
+    store = _scope_store(config, values["domain"], folder)
+    job = Job(folder / path, folder, store, config, values["source"])
+    try:
+        job.source()
+    except ConfigurationError as error:
+        raise InvalidConfiguration([document.finding(("source",), error.what, error.remedy)]) from None
+    return job
+
+
+def store_of(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> ScopeStore:
+    """Scope, domain and store of a job file, for commands that only read.
+
+    Cheap, and content with less: the other keys may be wrong, and their variables unset. Imports no Beam, no Arrow, no HTTP
+    client. Raises InvalidConfiguration."""
+    document = read_document(path, environment)
+    _refuse_other_kinds(document)
+    basics = {key: document.value[key] for key in BasicsConfig.model_fields if key in document.value}
+    config, findings = _checked(document, BasicsConfig, basics, lambda value, good: ())
+    if config is None or findings:
+        raise InvalidConfiguration(findings)
+    return _scope_store(config, document.value["domain"], Path.cwd())
+
+
+def find_job_file(folder: str | os.PathLike[str] = ".") -> Path:
+    """The one job file of a folder. Raises ConfigurationError where there is none, or more than one."""
+    candidates = sorted(
+        entry for entry in Path(folder).iterdir() if entry.suffix in _SUFFIXES and entry.is_file()
+    )
+    found = [entry for entry in candidates if _looks_like_a_job(entry)]
+    if len(found) == 1:
+        return found[0]
+    where = f"in {Path(folder).absolute()}"
+    if not found:
+        remedy = "name one, or begin with `gapless schema --example http`"
+        raise ConfigurationError("there is no job file here", where=where, remedy=remedy)
+    names = ", ".join(entry.name for entry in found)
+    raise ConfigurationError(
+        f"there are {len(found)} job files here", where=where, remedy=f"name one of {names}"
+    )
+
+
+def read_document(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Document:
+    """A job file's text as values, not yet checked. Raises InvalidConfiguration."""
+    return parse_document(_text(Path(path)), str(path), os.environ if environment is None else environment)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, _reason(error), _files_beside(path)) from None
+    if len(data) > MAX_BYTES:
+        raise _unreadable(path, f"is larger than {MAX_BYTES // 2**20} MiB", "a job file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        finding = Finding(str(path), line, (), "is not UTF-8 here", "text in UTF-8")
+        raise InvalidConfiguration([finding]) from None
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(error, IsADirectoryError):
+        return "is a folder"
+    return f"cannot be read: {error.strerror}"
+
+
+def _unreadable(path: Path, what: str, allowed: str) -> InvalidConfiguration:
+    return InvalidConfiguration([Finding(str(path), 0, (), what, allowed)])
+
+
+def _files_beside(path: Path) -> str:
+    folder = path if path.is_dir() else path.parent
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if entry.suffix in _SUFFIXES)
+    except OSError:
+        return "the path of a job file"
+    close = closest(path.name, names)
+    if close:
+        return f"did you mean `{folder / close}`?"
+    return "the path of a job file" + (f", such as {folder / names[0]}" if names else "")
+
+
+def _looks_like_a_job(path: Path) -> bool:
+    try:
+        text = _text(path)
+    except InvalidConfiguration:
+        return False
+    return bool(_VERSION_KEY.search(text) and _JOB_KEYS.search(text))
+
+
+def _refuse_other_kinds(document: Document) -> None:
+    """A version or a kind of job of which the other keys are not known here: one finding says it all."""
+    version = document.value.get("version")
+    if isinstance(version, int) and not isinstance(version, bool) and version != 1:
+        what = "is none that this version of gapless knows"
+        raise InvalidConfiguration([*document.findings, document.finding(("version",), what, "allowed: 1")])
+    if "delivery" in document.value and "source" not in document.value:
+        what = "`delivery` is not built yet in this version"
+        raise InvalidConfiguration(
+            [*document.findings, document.finding(("delivery",), what, "a job with a `source`")]
+        )
+
+
+def _checked(
+    document: Document, model: type[ModelT], value: dict[str, Any], check: Check
+) -> tuple[ModelT | None, list[Finding]]:
+    """`value` as a model, and all findings: of the YAML, of each key, of unset variables, and of what `check` sees."""
+    config, findings = validate(document, model, value)
+    findings += [finding for keys, unset in document.unset.items() if keys[0] in value for finding in unset]
+    findings += document.findings
+    for domain_finding in domain_findings(value) if _is_good(("domain",), findings) else ():
+        findings.append(document.finding(*domain_finding))
+    known = tuple(findings)
+    findings += [document.finding(*found) for found in check(value, lambda keys: _is_good(keys, known))]
+    return config, findings
+
+
+def _is_good(keys: KeyPath, findings: Iterable[Finding]) -> bool:
+    """Whether no finding is at these keys, above or below them."""
+    return all(
+        finding.keys[: len(keys)] != keys and keys[: len(finding.keys)] != finding.keys
+        for finding in findings
+    )
+
+
+def _scope_store(config: BasicsConfig, domain: object, folder: Path) -> ScopeStore:
+    url = located(config.store.url, folder)
+    return ScopeStore(config.scope, domain_from(domain), url, config.store.password)

@@ -1,0 +1,160 @@
+"""The documents that `--json` prints, as models: their keys, and what each value means.
+
+Positions are canonical text in the scope's domain, as `--through` takes it: decimal integers, RFC 3339 in UTC with the
+domain's full precision, text, or a JSON array of these. Instants (`…_at`, `since`, `as_of`) are RFC 3339 in UTC. A
+later version may add keys; `format` changes where the meaning of one does."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+from gapless.progress import BLOCKER_CODES
+
+Instant: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$")]
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+def _known_code(code: str) -> str:
+    if code not in BLOCKER_CODES:
+        raise ValueError("no code of the closed list")
+    return code
+
+
+Code: TypeAlias = Annotated[
+    str, AfterValidator(_known_code), WithJsonSchema({"type": "string", "enum": sorted(BLOCKER_CODES)})
+]
+MemberState: TypeAlias = Literal[
+    "not_started", "open", "held", "gap", "ended", "sealed", "replaced", "superseded"
+]
+
+
+class Document(BaseModel):
+    """Every key is there; what is not known is null. Further keys may be there."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class BoundDocument(Document):
+    """A cut: everything up to and including `position`, or everything below it."""
+
+    position: str
+    inclusive: bool
+
+
+class FrontierDocument(BoundDocument):
+    """The claim: every eligible event after `after` through `position` has a durable outcome.
+
+    `after` is null where the claim reaches back to the beginning. `age_s` is in seconds since it was published."""
+
+    after: str | None
+    after_inclusive: bool | None
+    basis: Literal["certified", "asserted"]
+    published_at: Instant | None
+    age_s: Count | None
+
+
+class WithheldDocument(Document):
+    """Why the frontier stands where it does, or is not there at all."""
+
+    code: Code
+    detail: str
+
+
+class RunDocument(Document):
+    """The newest run of the scope; `number` is its fencing token."""
+
+    id: str
+    number: Count
+    engine: str
+    state: str
+    started_at: Instant
+    heartbeat_at: Instant
+
+
+class CountsDocument(Document):
+    """Members by state, and what was read and written since the lineage began."""
+
+    members: Count
+    active: Count
+    ended: Count
+    held: Count
+    not_started: Count
+    pages: Count
+    events: Count
+    dead_letters: Count
+    violations: Count
+    schema_drift: Count
+
+
+class ReleaseDocument(Document):
+    """What would release a blocker: time, or a command."""
+
+    retry_at: Instant | None
+    command: str | None
+
+
+class BlockerDocument(Document):
+    """Who holds, and on what. `bound` is where the partition stands proved."""
+
+    partition: str
+    code: Code
+    event_id: str | None
+    position: str | None
+    since: Instant | None
+    bound: BoundDocument | None
+    hint: str
+    release: ReleaseDocument
+
+
+class PartitionDocument(Document):
+    """A member where it durably stands; `bound` is null while nothing is proved of it."""
+
+    partition: str
+    state: MemberState
+    fencing_token: Count
+    sequence: Count
+    events: Count
+    bound: BoundDocument | None
+
+
+class StatusDocument(Document):
+    """`gapless status --json`. `partitions` holds the worst 100, all of them with `--partitions`."""
+
+    format: Literal[1]
+    gapless: Annotated[str, Field(description="version of gapless")]
+    as_of: Instant
+    scope: str
+    domain: dict[str, Any]
+    lineage: Count
+    membership_epoch: Count
+    routing_generation: str
+    list: Annotated[
+        Literal["frozen", "certified"],
+        Field(description="whether the claim is about the members alone, or the whole scope"),
+    ]
+    frontier: FrontierDocument | None
+    withheld: WithheldDocument | None
+    run: RunDocument | None
+    counts: CountsDocument
+    blockers: Sequence[BlockerDocument]
+    partitions: Sequence[PartitionDocument]
+
+
+class FileDocument(Document):
+    """A promoted file; `path` is absolute, or a URL. `bound` is how far its partition was proved with it."""
+
+    path: str
+    partition: str
+    sequence: Count
+    rows: Count
+    bound: BoundDocument | None
+
+
+class DatasetDocument(Document):
+    """`gapless dataset --json`: the promoted files and their rows; files that are not listed count for nothing."""
+
+    format: Literal[1]
+    scope: str
+    files: list[FileDocument]
+    rows: Count

@@ -1,0 +1,66 @@
+"""What `gapless schema` prints: JSON Schemas of the job file and of what `--json` gives, and a commented example."""
+
+from importlib import resources
+from typing import Any
+
+from gapless.errors import ConfigurationError
+from gapless_pipelines.job.description import duration_text
+
+EXAMPLES = ("http",)
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_FROM_VARIABLE = {"type": "string", "pattern": r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$"}
+
+
+def job_schema() -> dict[str, Any]:
+    """The JSON Schema of a job file, for editors. Where a number or a switch is due, ${NAME} may stand too."""
+    from gapless_pipelines.job.models import JobConfig
+
+    return {"$schema": _DIALECT, **_for_readers(JobConfig.model_json_schema(), variables=True)}
+
+
+def status_schema() -> dict[str, Any]:
+    """The JSON Schema of what `gapless status --json` prints."""
+    from gapless_pipelines.job.output_documents import StatusDocument
+
+    return {"$schema": _DIALECT, **_for_readers(StatusDocument.model_json_schema(), variables=False)}
+
+
+def dataset_schema() -> dict[str, Any]:
+    """The JSON Schema of what `gapless dataset --json` prints."""
+    from gapless_pipelines.job.output_documents import DatasetDocument
+
+    return {"$schema": _DIALECT, **_for_readers(DatasetDocument.model_json_schema(), variables=False)}
+
+
+def example(kind: str) -> str:
+    """A commented job file of that kind of source, which loads as it is. Raises ConfigurationError."""
+    if kind not in EXAMPLES:
+        raise ConfigurationError(f"there is no example {kind!r}", remedy=f"allowed: {', '.join(EXAMPLES)}")
+    file = resources.files("gapless_pipelines.job") / "examples" / f"{kind}.yaml"
+    return file.read_text(encoding="utf-8")
+
+
+def _for_readers(schema: Any, *, variables: bool, names: bool = False) -> Any:
+    """Without the titles pydantic makes of every name, and with defaults as a file writes them.
+
+    `names`: the keys of `schema` are names the user gives."""
+    if isinstance(schema, list):
+        return [_for_readers(item, variables=variables) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {
+        key: _for_readers(value, variables=variables, names=not names and key in ("properties", "$defs"))
+        for key, value in schema.items()
+        if names or not (key == "title" and isinstance(value, str))
+    }
+    if names:
+        return plain
+    if plain.get("type") == "string" and isinstance(plain.get("default"), float):
+        plain["default"] = duration_text(plain["default"])
+    if plain.get("default", "") is None or isinstance(plain.get("default"), dict):
+        del plain["default"]
+    if variables and plain.get("type") in ("integer", "number", "boolean"):
+        described = {key: plain.pop(key) for key in ("description", "default") if key in plain}
+        return {"anyOf": [plain, _FROM_VARIABLE], **described}
+    return plain

@@ -1,0 +1,33 @@
+"""A scope and the store that keeps it: all that a reading command needs of a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gapless.paging.secrets import SecretReference
+from gapless.progress import Domain
+
+if TYPE_CHECKING:
+    from gapless.store import Store
+    from gapless.store_ref import StoreRef
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeStore:
+    """`url` is absolute and holds no password; `password` says where one is read when the store is opened."""
+
+    scope: str
+    domain: Domain
+    url: str
+    password: SecretReference | None = None
+
+    def ref(self) -> StoreRef:
+        """The store as it travels to workers."""
+        from gapless.store_ref import StoreRef
+
+        return StoreRef(self.url, self.password)
+
+    def open(self, create: bool = False) -> Store:
+        """Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
+        return self.ref().open(create=create)
