@@ -30,7 +30,9 @@ def client_of(script: HttpScript | str, clock: ManualClock, **retry: object) -> 
     return HttpClient(url, {"X-Tenant": "t1"}, Secret(TOKEN), config, clock)
 
 
-def get(script: HttpScript | str, clock: ManualClock, request: Request | None = None, **retry: object) -> object:
+def get(
+    script: HttpScript | str, clock: ManualClock, request: Request | None = None, **retry: object
+) -> object:
     client = client_of(script, clock, **retry)
     try:
         return client.get_json(request or Request("/x", where=WHERE)).value
@@ -66,7 +68,9 @@ def test_headers_parameters_and_the_bearer_token_are_sent(clock: ManualClock) ->
 
 
 def test_integers_come_back_exactly_at_any_size(clock: ManualClock) -> None:
-    with http_script(Reply(b'{"n": [18446744073709551617, -9223372036854775809, 9007199254740993]}')) as script:
+    with http_script(
+        Reply(b'{"n": [18446744073709551617, -9223372036854775809, 9007199254740993]}')
+    ) as script:
         assert get(script, clock) == {"n": [18446744073709551617, -9223372036854775809, 9007199254740993]}
 
 
@@ -78,12 +82,21 @@ def test_integers_come_back_exactly_at_any_size(clock: ManualClock) -> None:
         (Reply(b'{"events": [1, 2', length=400), "the body broke off, 384 bytes short"),
         (Reply(b'{"events": [1, 2]}', length=10), "the JSON breaks off after 10 bytes"),
         (Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}"), "the body broke off"),
-        (Reply(b"<html>down</html>", headers={"Content-Type": "text/html"}), "an HTML or XML page instead of JSON"),
+        (
+            Reply(b"<html>down</html>", headers={"Content-Type": "text/html"}),
+            "an HTML or XML page instead of JSON",
+        ),
         (Reply(b""), "an empty body instead of JSON"),
         (Reply(b'{"a": 1'), "the JSON breaks off after 7 bytes"),
-        (Reply(b"\x1f\x8b broken", headers={"Content-Encoding": "gzip"}), "the body could not be decompressed"),
+        (
+            Reply(b"\x1f\x8b broken", headers={"Content-Encoding": "gzip"}),
+            "the body could not be decompressed",
+        ),
         (Reply(drop=True), "the connection was closed without an answer, or with one that is no HTTP"),
-        (Reply(raw=b"SSH-2.0-x\r\n\r\n"), "the connection was closed without an answer, or with one that is no HTTP"),
+        (
+            Reply(raw=b"SSH-2.0-x\r\n\r\n"),
+            "the connection was closed without an answer, or with one that is no HTTP",
+        ),
         (Reply(hang=True), "no answer within 0.2 s"),
     ],
 )
@@ -133,7 +146,9 @@ def test_waits_double_up_to_the_maximum(clock: ManualClock) -> None:
 def test_retry_after_is_obeyed_as_seconds_and_as_a_date(clock: ManualClock) -> None:
     date = format_datetime(clock.now() + timedelta(seconds=37), usegmt=True)
     with http_script(
-        Reply(status=429, headers={"Retry-After": "7"}), Reply(status=503, headers={"Retry-After": date}), FINE
+        Reply(status=429, headers={"Retry-After": "7"}),
+        Reply(status=503, headers={"Retry-After": date}),
+        FINE,
     ) as script:
         get(script, clock)
     assert clock.slept == [7.0, 30.0]
@@ -201,11 +216,13 @@ def test_a_status_means_an_expired_token_only_where_it_is_declared(clock: Manual
     [
         (b'{"position": NaN}', "`NaN`"),
         (b'{"position": -Infinity}', "`-Infinity`"),
-        (b'[1, 2, Infinity]', "`Infinity`"),
+        (b"[1, 2, Infinity]", "`Infinity`"),
         (b'{"position": 1e999}', "a number beyond what can be read"),
     ],
 )
-def test_numbers_that_json_does_not_have_are_named_and_final(clock: ManualClock, body: bytes, named: str) -> None:
+def test_numbers_that_json_does_not_have_are_named_and_final(
+    clock: ManualClock, body: bytes, named: str
+) -> None:
     with http_script(Reply(body)) as script:
         with pytest.raises(InvalidPage, match="that is no number of JSON") as error:
             get(script, clock)
@@ -215,7 +232,7 @@ def test_numbers_that_json_does_not_have_are_named_and_final(clock: ManualClock,
 
 def test_what_is_no_json_in_the_end_is_an_invalid_page_that_shows_its_beginning(clock: ManualClock) -> None:
     with http_script(Reply(b"id,position\n1,2\n" * 40)) as script:
-        with pytest.raises(InvalidPage, match="no JSON.*it begins with `id,position 1,2") as error:
+        with pytest.raises(InvalidPage, match=r"no JSON.*it begins with `id,position 1,2") as error:
             get(script, clock, attempts=3)
     assert len(script.asked) == 3
     assert len(error.value.what) < 300
@@ -241,7 +258,9 @@ def test_a_body_beyond_the_limit_is_refused(
 
 
 def test_what_is_left_of_a_broken_answer_is_not_taken_for_the_next(clock: ManualClock) -> None:
-    with http_script(Reply(b'{"a": 1}HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"no": 1}', length=7), FINE) as script:
+    with http_script(
+        Reply(b'{"a": 1}HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"no": 1}', length=7), FINE
+    ) as script:
         assert get(script, clock) == {"fine": True}
     assert len({asked.connection for asked in script.asked}) == 2
 

@@ -17,7 +17,9 @@ WHOLE: dict[str, Any] = {
         "retry": {"attempts": 6, "backoff": "500ms", "max": "60s", "on": [429, 503]},
         "connections": 8,
     },
-    "partitions": {"http": {"path": "/partitions", "items": "partitions", "id": "@", "routing_generation": "gen"}},
+    "partitions": {
+        "http": {"path": "/partitions", "items": "partitions", "id": "@", "routing_generation": "gen"}
+    },
     "pages": {
         "path": "/partitions/{partition.id}/events",
         "method": "GET",
@@ -73,7 +75,11 @@ def test_what_is_left_out_has_its_documented_default() -> None:
     assert config.auth.type == "none"
     assert (config.client.timeout.connect, config.client.timeout.read) == (10.0, 60.0)
     assert config.client.retry.on == [429, 500, 502, 503, 504]
-    assert (config.client.retry.attempts, config.client.retry.backoff, config.client.retry.max) == (6, 1.0, 60.0)
+    assert (config.client.retry.attempts, config.client.retry.backoff, config.client.retry.max) == (
+        6,
+        1.0,
+        60.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,9 @@ def test_what_is_left_out_has_its_documented_default() -> None:
         ),
     ],
 )
-def test_what_is_known_and_not_built_yet_is_refused_as_such(path: str, value: object, place: str, named: str) -> None:
+def test_what_is_known_and_not_built_yet_is_refused_as_such(
+    path: str, value: object, place: str, named: str
+) -> None:
     assert complaints(changed(path, value)) == [f"{place}: `{named}` is not built yet in this version"]
 
 
@@ -112,18 +120,42 @@ def test_what_is_known_and_not_built_yet_is_refused_as_such(path: str, value: ob
     ("path", "value", "complaint"),
     [
         ("auth.tokn", {"env": "A"}, "auth.tokn: unknown key; did you mean `token`? allowed: token, type"),
-        ("client.timeout.conect", "1s", "client.timeout.conect: unknown key; did you mean `connect`? allowed: connect, read"),
+        (
+            "client.timeout.conect",
+            "1s",
+            "client.timeout.conect: unknown key; did you mean `connect`? allowed: connect, read",
+        ),
         ("auth", {"type": "berer"}, "auth: unknown kind; allowed as 'type': 'none', 'bearer'"),
         ("auth", "bearer", "auth: a text cannot stand here; allowed: a mapping"),
         ("client.timeout.read", 60, "client.timeout.read: not a duration; allowed: a number with its unit"),
         ("client.timeout.read", "0s", "client.timeout.read: a duration has to be longer than nothing"),
-        ("client.retry.attempts", "6", "client.retry.attempts: a text cannot stand here; allowed: an integer"),
-        ("client.retry.attempts", True, "client.retry.attempts: a boolean cannot stand here; allowed: an integer"),
-        ("pages.next.end", None, 'pages.next.end: no way to tell the end; allowed: "null" (in quotes), empty, same'),
+        (
+            "client.retry.attempts",
+            "6",
+            "client.retry.attempts: a text cannot stand here; allowed: an integer",
+        ),
+        (
+            "client.retry.attempts",
+            True,
+            "client.retry.attempts: a boolean cannot stand here; allowed: an integer",
+        ),
+        (
+            "pages.next.end",
+            None,
+            'pages.next.end: no way to tell the end; allowed: "null" (in quotes), empty, same',
+        ),
         ("pages.next.end", GONE, "pages.next.end: missing; it has to be given"),
         ("pages.next.end", {"has_more": "a..b"}, "pages.next.end.has_more: 'a..b' is no path"),
-        ("pages.next.header", "X-Next", "pages.next: the cursor has no one place; allowed: exactly one of from, header"),
-        ("pages.path", "/p/{id}", "pages.path: {id} is unknown; allowed in braces: partition.<field>, start, stop"),
+        (
+            "pages.next.header",
+            "X-Next",
+            "pages.next: the cursor has no one place; allowed: exactly one of from, header",
+        ),
+        (
+            "pages.path",
+            "/p/{id}",
+            "pages.path: {id} is unknown; allowed in braces: partition.<field>, start, stop",
+        ),
         ("pages.path", "p", "pages.path: no path of a URL"),
         ("pages.path", "/p?x=1", "pages.path: no path of a URL"),
         ("pages.params", {"x": "{nope}"}, "pages: {nope} is unknown"),
@@ -132,16 +164,28 @@ def test_what_is_known_and_not_built_yet_is_refused_as_such(path: str, value: ob
         ("pages.params", {"x": None}, "pages.params.x: nothing (null) cannot stand here"),
         ("pages.records", "a[*]", "pages.records: 'a[*]' is no path (from '[*]' on); allowed: dotted names"),
         ("pages.expired.status", [], "pages.expired.status:"),
-        ("partitions", {}, "partitions: names no one way to the partitions; allowed: exactly one of list, http"),
+        (
+            "partitions",
+            {},
+            "partitions: names no one way to the partitions; allowed: exactly one of list, http",
+        ),
         ("partitions", {"list": []}, "partitions.list:"),
         ("partitions", {"list": ["a", "a"]}, "partitions: `list` names 'a' twice"),
         ("partitions", {"list": [1, "1"]}, "partitions: `list` names '1' twice"),
         ("partitions", {"list": ["a", None]}, "partitions.list.1: nothing (null) cannot stand here"),
         ("partitions.http.path", "/x/{partition.id}", "partitions.http.path: no partition is known here"),
         ("certificate", {}, "certificate: says no one thing; allowed: exactly one of page, none, assert"),
-        ("certificate.none", {}, "certificate: says no one thing; allowed: exactly one of page, none, assert"),
+        (
+            "certificate.none",
+            {},
+            "certificate: says no one thing; allowed: exactly one of page, none, assert",
+        ),
         ("certificate", {"assert": {"closed_range": True}}, "certificate.assert.reason: missing"),
-        ("certificate", {"assert": {"reason": "r"}}, "certificate.assert: asserts nothing; allowed: closed_range: true"),
+        (
+            "certificate",
+            {"assert": {"reason": "r"}},
+            "certificate.assert: asserts nothing; allowed: closed_range: true",
+        ),
         ("base_url", "ftp://x", "base_url: no base URL"),
         ("base_url", "https://x/?a=1", "base_url: no base URL"),
         ("base_url", "https://", "base_url: no base URL"),
@@ -149,7 +193,9 @@ def test_what_is_known_and_not_built_yet_is_refused_as_such(path: str, value: ob
         ("event.position", 3, "event.position: an integer cannot stand here; allowed: a text or a list"),
     ],
 )
-def test_each_mistake_is_told_at_its_place_with_what_is_allowed(path: str, value: object, complaint: str) -> None:
+def test_each_mistake_is_told_at_its_place_with_what_is_allowed(
+    path: str, value: object, complaint: str
+) -> None:
     (only,) = complaints(changed(path, value))
     assert only.startswith(complaint)
 

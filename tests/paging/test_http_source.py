@@ -47,7 +47,9 @@ def session_of(script: HttpScript, **changes: Any) -> HttpSession:
     return source_of(base_url=script.url, **changes).open(ManualClock())
 
 
-def page_of(body: object, token: str | None = None, headers: dict[str, str] | None = None, **changes: Any) -> Page:
+def page_of(
+    body: object, token: str | None = None, headers: dict[str, str] | None = None, **changes: Any
+) -> Page:
     with http_script(Reply(body, headers=headers or {})) as script:
         session = session_of(script, **changes)
         try:
@@ -87,7 +89,13 @@ def test_integer_ids_become_their_decimal_text_and_stay_integers_in_the_row() ->
 
 @pytest.mark.parametrize(
     ("value", "there"),
-    [(None, "null"), (True, "the boolean true"), (1.5, "the number 1.5"), ({}, "an object"), ("", "the text ''")],
+    [
+        (None, "null"),
+        (True, "the boolean true"),
+        (1.5, "the number 1.5"),
+        ({}, "an object"),
+        ("", "the text ''"),
+    ],
 )
 def test_an_event_without_a_usable_id_is_named(value: object, there: str) -> None:
     with pytest.raises(InvalidPage, match=rf"event \[1\]: `id` is {there}") as error:
@@ -115,7 +123,9 @@ def test_a_naive_time_is_refused_where_a_timestamp_is_declared() -> None:
 def test_a_list_domain_takes_one_path_or_one_for_each_part() -> None:
     domain = {"type": "list", "items": [{"type": "integer"}, {"type": "text"}]}
     composed = page_of(
-        answer((5, 1), (6, 2)), domain={"type": "list", "items": [{"type": "integer"}] * 2}, event={"id": "id", "position": ["at", "id"]}
+        answer((5, 1), (6, 2)),
+        domain={"type": "list", "items": [{"type": "integer"}] * 2},
+        event={"id": "id", "position": ["at", "id"]},
     )
     assert composed.positions == [(1, 5), (2, 6)]
     assert page_of(answer(("a", [1, "a"])), domain=domain).positions == [(1, "a")]
@@ -124,10 +134,16 @@ def test_a_list_domain_takes_one_path_or_one_for_each_part() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"event": [], "next": None}, "`events` is absent; the keys there: event, next; did you mean `event`?"),
+        (
+            {"event": [], "next": None},
+            "`events` is absent; the keys there: event, next; did you mean `event`?",
+        ),
         ({"events": None, "next": None}, "`events` is null, not an array of events"),
         ({"events": {}, "next": None}, "`events` is an object with no keys, not an array of events"),
-        ({"events": [{"id": 1, "at": 1}, "x"], "next": None}, r"`events\[1\]` is the text 'x', not an object"),
+        (
+            {"events": [{"id": 1, "at": 1}, "x"], "next": None},
+            r"`events\[1\]` is the text 'x', not an object",
+        ),
         ({"events": [{"id": 1, "at": 1}, {"at": 1}], "next": None}, r"event \[1\]: `id` is absent"),
         ({"events": [{"id": 1, "att": 1}], "next": None}, r"event \[0\]: `at` is absent.*did you mean `att`"),
         ({"events": [], "nxt": None}, "`next` is absent; the keys there: events, nxt; did you mean `nxt`?"),
@@ -219,7 +235,7 @@ def test_where_there_is_no_more_the_cursor_does_not_matter() -> None:
     for value in (None, "false", 0):
         with pytest.raises(InvalidPage, match="true or false"):
             page_of(answer(page={"more": value}), pages=more)
-    with pytest.raises(InvalidPage, match="`page.more` is absent"):
+    with pytest.raises(InvalidPage, match=r"`page\.more` is absent"):
         page_of(answer(page={"mor": False}), pages=more)
 
 
@@ -245,7 +261,9 @@ def test_the_first_request_sends_what_is_declared_and_else_no_cursor() -> None:
 
 def test_a_token_of_another_kind_of_source_is_refused_without_being_shown() -> None:
     for token in ("s3cr3t", "{}", '{"curs":1}', '{"since":3}', "[1]"):
-        with pytest.raises(InvalidPage, match="none that an HTTP source has written|restarts from no text") as error:
+        with pytest.raises(
+            InvalidPage, match=r"none that an HTTP source has written|restarts from no text"
+        ) as error:
             page_of(answer(), token=token)
         assert "s3cr3t" not in str(error.value)
 
@@ -272,7 +290,9 @@ def test_no_error_shows_a_cursor() -> None:
         (None, None),
     ],
 )
-def test_a_certificate_is_read_with_its_endpoint_and_null_states_nothing(complete: object, expected: object) -> None:
+def test_a_certificate_is_read_with_its_endpoint_and_null_states_nothing(
+    complete: object, expected: object
+) -> None:
     assert page_of(answer(complete=complete), certificate=CERTIFIED).certificate == expected
 
 
@@ -297,7 +317,10 @@ def test_an_endpoint_may_be_fixed_in_the_job_file() -> None:
     assert page_of(answer(through=3), certificate=fixed).certificate == Certificate(Bound.through(3), "page")
 
 
-CLOSED = {"certificate": {"assert": {"closed_range": True, "reason": "2013 is over"}}, "range": {"start": 0, "stop": 10}}
+CLOSED = {
+    "certificate": {"assert": {"closed_range": True, "reason": "2013 is over"}},
+    "range": {"start": 0, "stop": 10},
+}
 
 
 @pytest.mark.parametrize(
@@ -544,8 +567,14 @@ def test_the_wording_of_a_reason_is_no_part_of_the_identity() -> None:
         ({"range": {"stat": 1}}, "stat: unknown key; did you mean `start`?"),
         ({"range": {"start": 1.5}}, "range.start: "),
         ({"range": {"start": 5, "stop": 5}}, "range: it is empty"),
-        ({"certificate": CLOSED["certificate"]}, "certificate.assert.closed_range asserts nothing without an end"),
-        ({"event": {"id": "id", "position": ["a", "b"]}}, "event.position: 2 paths, but the domain is no list"),
+        (
+            {"certificate": CLOSED["certificate"]},
+            "certificate.assert.closed_range asserts nothing without an end",
+        ),
+        (
+            {"event": {"id": "id", "position": ["a", "b"]}},
+            "event.position: 2 paths, but the domain is no list",
+        ),
         ({"domain": {"type": "integre"}}, "integre"),
     ],
 )

@@ -58,7 +58,24 @@ def test_both_spellings_are_read(text: str, steps: tuple[str | int, ...]) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".", "a.", ".a", "a..b", "$..a", "a[*]", "a[-1]", "a[", "a b", "$a", "$['a'", "a[?(@.b)]", "a['']x", "@.a"]
+    "text",
+    [
+        "",
+        ".",
+        "a.",
+        ".a",
+        "a..b",
+        "$..a",
+        "a[*]",
+        "a[-1]",
+        "a[",
+        "a b",
+        "$a",
+        "$['a'",
+        "a[?(@.b)]",
+        "a['']x",
+        "@.a",
+    ],
 )
 def test_what_names_no_single_place_is_no_path(text: str) -> None:
     with pytest.raises(PathSyntaxError, match="allowed: dotted names"):
@@ -85,7 +102,13 @@ def test_an_absent_path_names_itself_the_keys_there_and_the_likely_one() -> None
 
 @pytest.mark.parametrize(
     ("value", "there"),
-    [([], "an array of 0"), ("t", "the text 't'"), (7, "the number 7"), (True, "the boolean true"), ({}, "no keys")],
+    [
+        ([], "an array of 0"),
+        ("t", "the text 't'"),
+        (7, "the number 7"),
+        (True, "the boolean true"),
+        ({}, "no keys"),
+    ],
 )
 def test_an_absent_path_says_what_is_there_instead(value: object, there: str) -> None:
     with pytest.raises(PathAbsentError, match=there):

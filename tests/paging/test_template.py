@@ -26,9 +26,13 @@ def test_values_are_never_read_as_templates(one: str, other: str) -> None:
     assert filled == f"{one}|{other}"
 
 
-@pytest.mark.parametrize("text", ["{id}", "{partition}", "{partition.}", "{partition.a.b}", "{start:>10}", "{}", "{now()}"])
+@pytest.mark.parametrize(
+    "text", ["{id}", "{partition}", "{partition.}", "{partition.a.b}", "{start:>10}", "{}", "{now()}"]
+)
 def test_nothing_but_the_known_places_may_stand_in_braces(text: str) -> None:
-    with pytest.raises(TemplateSyntaxError, match=r"is unknown; allowed in braces: partition.<field>, start, stop"):
+    with pytest.raises(
+        TemplateSyntaxError, match=r"is unknown; allowed in braces: partition.<field>, start, stop"
+    ):
         Template.parse(f"/p/{text}")
 
 

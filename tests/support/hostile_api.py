@@ -1,39 +1,41 @@
-"""An HTTP API of partitioned events that does everything to its reader that an API may do, and says the truth all the same.
+"""An HTTP API of partitioned events that does everything to its reader that an API may do, and says the
+truth all the same.
 
-Which events exist is a function of the seed (`universe`), so that a checker recomputes what was promised. Everything else
-is drawn anew at each request: where a page is cut, whether it is empty, certified, repeated at its edge, or not answered
-as it should be. Standard library only; thread-safe; in a process of its own:
+Which events exist is a function of the seed (`universe`), so that a checker recomputes what was promised.
+Everything else is drawn anew at each request: where a page is cut, whether it is empty, certified, repeated
+at its edge, or not answered as it should be. Standard library only; thread-safe; in a process of its own:
 
-    python hostile_api.py --port 0 --seed 7 --partitions 4 --events 500        prints its port, serves until it is killed
+    python hostile_api.py --port 0 --seed 7 --partitions 4 --events 500        prints its port, serves until
+    it is killed
 
-    GET /partitions                             {"partitions": [{"id": "p0", ...}, ...], "routing_generation": "r1"}
-    GET /partitions/{id}/events[?cursor=|since=]    {"events": [...], "next_cursor": TEXT | null, "complete_through":
+    GET /partitions                             {"partitions": [{"id": "p0", ...}, ...],
+    "routing_generation": "r1"} GET /partitions/{id}/events[?cursor=|since=]    {"events": [...],
+    "next_cursor": TEXT | null, "complete_through":
                                                      {"position": INT, "inclusive": BOOL} | null}
-    GET /stats       requests, faults by name, events and pages served, the highest certificate of each partition
-    GET /release     the stalled partition answers from now on
+    GET /stats       requests, faults by name, events and pages served, the highest certificate of each
+    partition GET /release     the stalled partition answers from now on
 
-Knobs (constructor of `Knobs`, and --name VALUE on the command line); rates are probabilities for each request:
+Knobs (constructor of `Knobs`, and --name VALUE on the command line); rates are probabilities for each
+request:
 
-    seed, partitions, events        the universe: `events` in each partition
-    page                            at most so many events a page
-    ties                            how often an event shares the position of the one before it
-    token                           the bearer token that is asked for; empty: none
-    rate_429, rate_500, rate_503    these statuses, with Retry-After where `retry_after` (seconds) is not negative
-    rate_hang, hang                 no answer for `hang` seconds: give the client a shorter read time-out
-    rate_truncated, rate_html       a body that breaks off (announced longer, or chunked), an HTML page with status 200
-    rate_length                     a Content-Length shorter than the body
-    rate_drop                       the connection is closed without an answer
-    rate_expired                    the token dies: 410, from then on; `since` restarts (exclusive or inclusive, drawn)
-    rate_empty                      a page without events, that goes on; also after the last event
-    rate_uncertified                `complete_through` is null; what it would have said, a later page says
-    rate_duplicate                  an event twice on the page, and the last of the page before again on this one
-    stall, stall_after              number of a partition that answers 503 from its n-th event on, until /release; -1: none
-    break_promise                   none, or one kept promise less, in the middle of each partition: event_behind_bound,
+    seed, partitions, events        the universe: `events` in each partition page
+    at most so many events a page ties                            how often an event shares the position of
+    the one before it token                           the bearer token that is asked for; empty: none
+    rate_429, rate_500, rate_503    these statuses, with Retry-After where `retry_after` (seconds) is not
+    negative rate_hang, hang                 no answer for `hang` seconds: give the client a shorter read
+    time-out rate_truncated, rate_html       a body that breaks off (announced longer, or chunked), an HTML
+    page with status 200 rate_length                     a Content-Length shorter than the body rate_drop
+    the connection is closed without an answer rate_expired                    the token dies: 410, from
+    then on; `since` restarts (exclusive or inclusive, drawn) rate_empty                      a page without
+    events, that goes on; also after the last event rate_uncertified                `complete_through` is
+    null; what it would have said, a later page says rate_duplicate                  an event twice on the
+    page, and the last of the page before again on this one stall, stall_after              number of a
+    partition that answers 503 from its n-th event on, until /release; -1: none break_promise
+    none, or one kept promise less, in the middle of each partition: event_behind_bound,
                                     certificate_went_back, certificate_behind_events
 
-As long as `break_promise` is none: certificates are true, never go back along a chain, and never lie behind the events of
-their own page; the last page of a partition certifies through `END`.
-"""
+As long as `break_promise` is none: certificates are true, never go back along a chain, and never lie behind
+the events of their own page; the last page of a partition certifies through `END`."""
 
 import argparse
 import base64
@@ -93,7 +95,8 @@ HOSTILE = {
     "rate_uncertified": 0.3,
     "rate_duplicate": 0.3,
 }
-"""Everything at once but hanging, which costs time: `Knobs(seed=7, **HOSTILE)`, `--hostile` on the command line."""
+"""Everything at once but hanging, which costs time: `Knobs(seed=7, **HOSTILE)`, `--hostile` on the command
+line."""
 
 
 def partition_names(knobs: Knobs) -> list[str]:
@@ -102,7 +105,8 @@ def partition_names(knobs: Knobs) -> list[str]:
 
 
 def universe(knobs: Knobs) -> dict[str, list[dict[str, object]]]:
-    """Every event there is, by partition, in source order: `id`, `position` (ascending, with ties), and hostile data."""
+    """Every event there is, by partition, in source order: `id`, `position` (ascending, with ties), and
+    hostile data."""
     return {name: _events(knobs, n, name) for n, name in enumerate(partition_names(knobs))}
 
 
@@ -170,7 +174,9 @@ class HostileApi:
         self.data = _Data(knobs)
         handler = type("Handler", (_Handler,), {"data": self.data})
         self._server = _Server(("127.0.0.1", port), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
 
     @property
     def port(self) -> int:
@@ -344,8 +350,11 @@ class _Data:
             events.append(events[-1])
         return events
 
-    def _certificate(self, name: str, index: int, stop: int, ends: bool, must: bool) -> tuple[int, bool] | None:
-        """A true bound, at least before the page's last position, and never below what another page may have said."""
+    def _certificate(
+        self, name: str, index: int, stop: int, ends: bool, must: bool
+    ) -> tuple[int, bool] | None:
+        """A true bound, at least before the page's last position, and never below what another page may
+        have said."""
         positions = self.positions[name]
         if ends:
             return END, True
@@ -428,7 +437,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             body = f"{len(reply.body) + 10:x}\r\n".encode() + reply.body
         else:
-            self.send_header("Content-Length", str(len(reply.body) if reply.announced is None else reply.announced))
+            self.send_header(
+                "Content-Length", str(len(reply.body) if reply.announced is None else reply.announced)
+            )
             body = reply.body
         self.close_connection = self.close_connection or reply.close
         self.end_headers()

@@ -1,4 +1,5 @@
-"""An HTTP server that answers what a test has written down, in turn, down to the bytes, and keeps what it was asked."""
+"""An HTTP server that answers what a test has written down, in turn, down to the bytes, and keeps what it
+was asked."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,8 @@ import msgspec
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `length`: a Content-Length that need not be true; `hang`: no answer before the server is closed;
-    `drop`: the connection is closed without one; `raw`: these very bytes instead of an answer."""
+    """One answer. `length`: a Content-Length that need not be true; `hang`: no answer before the server is
+    closed; `drop`: the connection is closed without one; `raw`: these very bytes instead of an answer."""
 
     body: object = b""
     status: int = 200
@@ -44,7 +45,9 @@ class HttpScript:
         handler = type("Handler", (_Handler,), {"script": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         self._thread.start()
 
     @property
