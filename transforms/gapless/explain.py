@@ -84,11 +84,13 @@ def candidates_of(snapshot: Snapshot) -> list[ChainRow]:
 def explain(snapshot: Snapshot) -> Explanation:
     """Every chain that holds, by name, and what holds the frontier itself."""
     members = sorted(members_of(snapshot), key=lowest_first)
-    if not members:
-        return Explanation(Blocker("not_started", "no run has frozen the list of partitions yet"), ())
     holding = list(_holding(members, snapshot))
     outside = list(_holding(sorted(candidates_of(snapshot), key=lowest_first), snapshot))
-    return Explanation(_withheld(snapshot.scope, members[0].bound, holding, outside), (*holding, *outside))
+    if not members:
+        withheld: Blocker | None = Blocker("not_started", "no run has frozen the list of partitions yet")
+    else:
+        withheld = _withheld(snapshot.scope, members[0].bound, holding, outside)
+    return Explanation(withheld, (*holding, *outside))
 
 
 def lowest_first(row: ChainRow) -> tuple[bool, Bound, bool, str]:

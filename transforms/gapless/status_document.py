@@ -64,10 +64,10 @@ def frontier_value(scope: FrontierRow, as_of: datetime) -> dict[str, Any] | None
 def counts(snapshot: Snapshot, members: Sequence[ChainRow]) -> dict[str, int]:
     """Members by state (each in exactly one), and sums over the chains that are in the data set."""
     states = [member_state(row) for row in members]
-    apart = {name: states.count(name) for name in ("active", "held", "gap", "not_started")}
+    apart = {name: states.count(name) for name in ("open", "held", "gap", "not_started")}
     return {
         "members": len(members),
-        "active": apart["active"],
+        "active": apart["open"],
         "ended": len(members) - sum(apart.values()),
         "held": apart["held"] + apart["gap"],
         "not_started": apart["not_started"],
@@ -80,10 +80,10 @@ def counts(snapshot: Snapshot, members: Sequence[ChainRow]) -> dict[str, int]:
 
 
 def member_state(row: ChainRow) -> str:
-    """`not_started` before any run has taken it, `active` while it is read, else the chain's own state."""
-    if row.state is not ChainState.OPEN:
-        return str(row.state)
-    return "active" if row.fencing_token else "not_started"
+    """`not_started` before any run has taken it, else the chain's own state: `open` while it is read."""
+    if row.state is ChainState.OPEN and row.fencing_token == 0:
+        return "not_started"
+    return str(row.state)
 
 
 def blocker_value(held: Holding, domain: Domain) -> dict[str, Any]:

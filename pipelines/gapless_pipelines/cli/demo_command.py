@@ -16,13 +16,12 @@ Break = Annotated[
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--dir", metavar="DIR", help="Where everything is written. Left out: a new temporary folder.", show_default=False
+        "--dir",
+        metavar="DIR",
+        help="Where everything is written. Left out: a new temporary folder.",
+        show_default=False,
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(demo)
 
 
 def demo(broken: Break = False, folder: Folder = None, debug: Debug = False) -> int:

@@ -1,0 +1,16 @@
+"""The command line: `gapless COMMAND`.
+
+    app               the commands, assembled                                  main
+    arguments         what every command takes: job file, --store, --scope, --json, --debug
+    meaning           which scope of which store is meant
+    failures          errors as three lines, and their exit status
+    printing          JSON on standard output, everything else on standard error
+    *_command         one command each: its words, and what it prints
+    checking          what `check` finds out; backfill_display: what is seen while a backfill runs
+
+Commands that only read import neither Beam, Arrow nor an HTTP client. Modules import what is heavy where they use it.
+"""
+
+from gapless_pipelines.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,79 @@
+"""The commands, assembled. Here they only get their names: each imports what it needs when it runs."""
+
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from gapless._version import __version__
+from gapless_pipelines.cli import (
+    backfill_command,
+    check_command,
+    dataset_command,
+    dead_letters_command,
+    demo_command,
+    explain_command,
+    schema_command,
+    skip_command,
+    status_command,
+    violations_command,
+    wait_command,
+)
+from gapless_pipelines.cli.failures import exit_status_of
+from gapless_pipelines.cli.logs import keep_quiet
+
+
+class _Gapless(TyperGroup):
+    """Ends with the command's exit status and tells errors in three lines, whoever invokes it."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        run = super().main
+        extra |= {"prog_name": "gapless", "standalone_mode": False}
+        raise SystemExit(exit_status_of(lambda: run(*args, **extra)))
+
+
+app = typer.Typer(
+    cls=_Gapless,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Read independently paginated partitions, and know what is provably complete.",
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"gapless {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Global options; the commands are listed below."""
+
+
+app.command(short_help="Show it on a year of flights, killed half-way.")(demo_command.demo)
+app.command(short_help="Print JSON Schemas, or a job file to start from.")(schema_command.schema)
+app.command(short_help="Say what a job file means; write nothing.")(check_command.check)
+app.command(cls=backfill_command.BackfillCommand, short_help="Read everything, and publish the frontier.")(
+    backfill_command.backfill
+)
+app.command(short_help="Where the frontier is, and who holds it.")(status_command.status)
+app.command(short_help="Who holds the frontier, and what releases it.")(explain_command.explain)
+app.command(short_help="Wait until a position is complete.")(wait_command.wait)
+app.command(short_help="The promoted files and their rows.")(dataset_command.dataset)
+app.command(short_help="Turn a held event into a dead letter, audited.")(skip_command.skip)
+app.command(short_help="What the source broke of its promises.")(violations_command.violations)
+app.add_typer(dead_letters_command.app, name="dead-letters", short_help="Events that were given up.")
+
+
+def main() -> NoReturn:
+    """The program `gapless`."""
+    keep_quiet()
+    app()
+    raise AssertionError("the command line ends the process by itself")

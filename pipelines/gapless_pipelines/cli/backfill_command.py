@@ -1,0 +1,168 @@
+"""`gapless backfill`: read everything the job file says, and say how it ended by what is durable."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand
+
+from gapless_pipelines.cli.arguments import AsJson, Debug, JobFile
+from gapless_pipelines.cli.meaning import job_file
+from gapless_pipelines.cli.printing import duration, emit, number, plural, printable, say, say_all
+
+if TYPE_CHECKING:
+    from gapless.plan import Plan
+    from gapless.settling.local_run import LocalRun
+    from gapless.settling.open_run import DeadLetterEffect
+    from gapless_pipelines.backfill import Backfill, Outcome
+    from gapless_pipelines.job import Job
+
+_ENGINE_OPTIONS = "gapless.engine_options"
+
+
+class BackfillCommand(TyperCommand):
+    """What follows `--` is for the engine, and not for the parser of this command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_ENGINE_OPTIONS] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+def backfill(
+    context: typer.Context, job: JobFile = None, as_json: AsJson = False, debug: Debug = False
+) -> int:
+    """Read all partitions to their end, write the files, and publish the frontier.
+
+    Options of Beam stand after `--`: gapless backfill JOB -- --direct_num_workers=4
+
+    Exits with 0 where everything is read and proved, 3 where something is withheld, held or short of the range's end, 4
+    where a newer run has taken over, 5 where the source broke a promise. The first Ctrl-C or SIGTERM finishes the page.
+    """
+    from gapless_pipelines.job import load_job
+
+    loaded = load_job(job_file(job))
+    outcome = _run(loaded, backfill_of(loaded, context.meta.get(_ENGINE_OPTIONS, ())))
+    if as_json:
+        emit(_document(outcome))
+    else:
+        say_all(_lines(outcome))
+    return outcome.exit_status
+
+
+def backfill_of(job: "Job", arguments: Sequence[str] = ()) -> "Backfill":
+    """What a job's backfill is made of; `arguments` are for Beam. Raises InvalidConfiguration."""
+    from gapless_pipelines.backfill import Backfill
+    from gapless_pipelines.cli.deferred import DeferredDeadLetters, DeferredEffect
+
+    config = job.config
+    return Backfill(
+        source=job.source(),
+        effect=DeferredEffect(config.effect.target_rows, job.effect),
+        store=job.store.ref(),
+        engine=job.engine(arguments),
+        dead_letters=None if config.dead_letters is None else DeferredDeadLetters(_dead_letters_of(job)),
+        retry=job.retry(),
+        readers=config.source.client.connections,
+    )
+
+
+def _dead_letters_of(job: "Job") -> "Callable[[], DeadLetterEffect]":
+    def make() -> "DeadLetterEffect":
+        made = job.dead_letters()
+        assert made is not None
+        return made
+
+    return make
+
+
+def _run(job: "Job", backfill: "Backfill") -> "Outcome":
+    from gapless.clock import SystemClock
+    from gapless.progress import Bound
+    from gapless_pipelines.backfill import run_backfill
+    from gapless_pipelines.cli.backfill_display import Display
+    from gapless_pipelines.cli.run_progress import RunProgress
+    from gapless_pipelines.cli.stopping import Stopping
+    from gapless_pipelines.options import LOCAL
+
+    clock = SystemClock()
+    display = Display(backfill.store, job.scope, clock)
+    local = backfill.engine.engine == LOCAL
+    stop = backfill.source.range.stop
+
+    def on_start(run: "LocalRun", plan: "Plan") -> None:
+        if local:
+            stopping.ask_by(run.stopping.set)
+        else:
+            stopping.interrupt()
+        say(f"{job.scope}: run {plan.number} on {backfill.engine.engine}, {_plan_text(plan)}")
+        progress = RunProgress(plan.progress, clock.monotonic(), None if stop is None else Bound.before(stop))
+        display.begin(progress, follow_store=not local)
+
+    with Stopping(display.put_back) as stopping:
+        try:
+            return run_backfill(backfill, display.update, clock, on_start)
+        finally:
+            display.end()
+
+
+def _plan_text(plan: "Plan") -> str:
+    read, known = len(plan.tasks), len(plan.progress)
+    if read == known:
+        return f"{plural(read, 'partition')} to read"
+    return f"{number(read)} of {plural(known, 'partition')} to read"
+
+
+def _lines(outcome: "Outcome") -> Iterator[str]:
+    """How it ended, for a reader."""
+    from gapless.status_document import status_document
+    from gapless_pipelines.cli.explain_command import explanation_lines
+
+    speed = (
+        f", {number(round(outcome.events / outcome.seconds))}/s" if outcome.events and outcome.seconds else ""
+    )
+    yield (
+        f"{plural(outcome.events, 'event')} in {plural(outcome.pages, 'page')} promoted in {duration(outcome.seconds)}{speed}"
+    )
+    document = status_document(outcome.snapshot)
+    yield from explanation_lines(document)
+    if document["counts"]["violations"]:
+        yield f"{plural(document['counts']['violations'], 'violation')} recorded: `gapless violations` shows the evidence"
+    yield _verdict(outcome)
+
+
+def _verdict(outcome: "Outcome") -> str:
+    texts = {
+        0: "done: everything that was to be read is read and proved",
+        3: "not complete: run it again to go on from here",
+        4: "a newer run has taken over; this one changes nothing any more",
+        5: "the source broke a promise: what it certified was not all",
+    }
+    text = texts[outcome.exit_status]
+    scope, stop = outcome.snapshot.scope, outcome.stop
+    if outcome.exit_status == 3 and stop is not None and (scope.frontier is None or scope.frontier < stop):
+        from gapless.explain import bound_text
+
+        text = f"short of the range's end, {printable(bound_text(stop, scope.domain))}: run it again to go on from here"
+    return text
+
+
+def _document(outcome: "Outcome") -> dict[str, Any]:
+    from gapless.status_document import FORMAT, bound_value, status_document
+
+    domain = outcome.snapshot.scope.domain
+    return {
+        "format": FORMAT,
+        "scope": outcome.snapshot.scope.scope,
+        "run": {"id": outcome.run_id, "number": outcome.number},
+        "exit_status": outcome.exit_status,
+        "complete": outcome.complete,
+        "stop": bound_value(outcome.stop, domain),
+        "pages": outcome.pages,
+        "events": outcome.events,
+        "passes": outcome.passes,
+        "seconds": round(outcome.seconds, 3),
+        "status": status_document(outcome.snapshot),
+    }

@@ -1,0 +1,46 @@
+"""`gapless schema`: JSON Schemas, for editors and for programs that read `--json`; and a job file to start from."""
+
+import json
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from gapless.errors import ConfigurationError
+from gapless_pipelines.cli.arguments import Debug
+from gapless_pipelines.cli.printing import emit_text
+
+
+class _Document(str, Enum):
+    JOB = "job"
+    STATUS = "status"
+    DATASET = "dataset"
+
+
+def schema(
+    document: Annotated[_Document, typer.Argument(help="Of what.", show_default=True)] = _Document.JOB,
+    example: Annotated[
+        str | None,
+        typer.Option(
+            "--example", metavar="KIND", help="Print a commented job file instead: http.", show_default=False
+        ),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Print the JSON Schema of a job file (or of what status or dataset print with --json), or an example job file."""
+    from gapless_pipelines.job import schema as schemas
+
+    if example is not None:
+        if document is not _Document.JOB:
+            raise ConfigurationError(
+                f"there is no example of {document.value}",
+                remedy="`gapless schema --example http` is a job file",
+            )
+        emit_text(schemas.example(example))
+        return
+    made = {
+        _Document.JOB: schemas.job_schema,
+        _Document.STATUS: schemas.status_schema,
+        _Document.DATASET: schemas.dataset_schema,
+    }[document]()
+    emit_text(json.dumps(made, indent=2))
