@@ -71,7 +71,7 @@ class Outcome:
     def complete(self) -> bool:
         """Everything that was to be read is read and proved."""
         scope = self.snapshot.scope
-        if explain(self.snapshot).withheld is not None or scope.frontier is None:
+        if scope.frontier is None or not explain(self.snapshot).settled:
             return False
         if self.stop is not None:
             return scope.frontier >= self.stop
