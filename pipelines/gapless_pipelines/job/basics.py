@@ -3,13 +3,20 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from gapless.paging.config_model import ConfigModel
 from gapless.paging.secrets import SecretField
 from gapless_pipelines.job.domain_config import DomainConfig
 from gapless_pipelines.job.store_url import PATTERN, checked_store_url
+
+
+def _an_integer(value: object) -> object:
+    if type(value) is not int:
+        # Python takes 1.0 and True for 1; a file that says so means something else.
+        raise PydanticCustomError("version", "no version of the format; allowed: 1")
+    return value
 
 
 def _checked_scope(scope: str) -> str:
@@ -42,7 +49,9 @@ class StoreConfig(ConfigModel):
 class BasicsConfig(ConfigModel):
     """What commands need that only read: which scope, in which domain, in which store."""
 
-    version: Annotated[Literal[1], Field(description="of the job file's format")]
+    version: Annotated[
+        Literal[1], BeforeValidator(_an_integer), Field(description="of the job file's format")
+    ]
     scope: Annotated[Scope, Field(description="the name of what is read; its progress is kept under it")]
     domain: Annotated[DomainConfig, Field(description="what positions are")]
     store: Annotated[StoreConfig, Field(description="where progress is kept")]

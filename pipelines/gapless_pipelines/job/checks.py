@@ -129,5 +129,5 @@ def _impossible_options(value: Mapping[str, Any], good: Callable[[KeyPath], bool
 
 def _shared_folder(value: Mapping[str, Any]) -> Iterator[Found]:
     effect, dead = value_at(value, ("effect", "path")), value_at(value, ("dead_letters", "path"))
-    if effect is not None and dead is not None and os.path.normpath(effect) == os.path.normpath(dead):
+    if effect is not None and dead is not None and os.path.abspath(effect) == os.path.abspath(dead):
         yield Found(("dead_letters", "path"), "is the folder of the effect's own files", "another folder")

@@ -67,10 +67,7 @@ def store_of(path: str | os.PathLike[str], environment: Mapping[str, str] | None
 
 def find_job_file(folder: str | os.PathLike[str] = ".") -> Path:
     """The one job file of a folder. Raises ConfigurationError where there is none, or more than one."""
-    candidates = sorted(
-        entry for entry in Path(folder).iterdir() if entry.suffix in _SUFFIXES and entry.is_file()
-    )
-    found = [entry for entry in candidates if _looks_like_a_job(entry)]
+    found = [entry for entry in _yaml_files(Path(folder)) if _looks_like_a_job(entry)]
     if len(found) == 1:
         return found[0]
     where = f"in {Path(folder).absolute()}"
@@ -118,14 +115,19 @@ def _unreadable(path: Path, what: str, allowed: str) -> InvalidConfiguration:
 
 def _files_beside(path: Path) -> str:
     folder = path if path.is_dir() else path.parent
-    try:
-        names = sorted(entry.name for entry in folder.iterdir() if entry.suffix in _SUFFIXES)
-    except OSError:
-        return "the path of a job file"
+    names = [entry.name for entry in _yaml_files(folder)]
     close = closest(path.name, names)
     if close:
         return f"did you mean `{folder / close}`?"
     return "the path of a job file" + (f", such as {folder / names[0]}" if names else "")
+
+
+def _yaml_files(folder: Path) -> list[Path]:
+    """In the order of their names; none where the folder cannot be looked into."""
+    try:
+        return sorted(entry for entry in folder.iterdir() if entry.suffix in _SUFFIXES and entry.is_file())
+    except OSError:
+        return []
 
 
 def _looks_like_a_job(path: Path) -> bool:

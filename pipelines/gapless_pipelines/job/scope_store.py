@@ -9,7 +9,6 @@ from gapless.paging.secrets import SecretReference
 from gapless.progress import Domain
 
 if TYPE_CHECKING:
-    from gapless.store import Store
     from gapless.store_ref import StoreRef
 
 
@@ -27,7 +26,3 @@ class ScopeStore:
         from gapless.store_ref import StoreRef
 
         return StoreRef(self.url, self.password)
-
-    def open(self, create: bool = False) -> Store:
-        """Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
-        return self.ref().open(create=create)

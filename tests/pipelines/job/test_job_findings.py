@@ -301,7 +301,15 @@ ONE_KEY_WRONG = {
     ),
     "a version that is text": (
         ("version: 1", 'version: "1"'),
-        "job.yaml:1: version: unknown word; allowed: 1",
+        "job.yaml:1: version: no version of the format; allowed: 1",
+    ),
+    "a version that only compares equal": (
+        ("version: 1", "version: 1.0"),
+        "job.yaml:1: version: no version of the format; allowed: 1",
+    ),
+    "a mapping where one of several kinds of values is due": (
+        ("limit: 500", "limit: {max: 500}"),
+        "job.yaml:17: source.pages.params.limit: a mapping cannot stand here; allowed: a text or an integer",
     ),
     "no version": (
         ("version: 1\n", ""),

@@ -10,7 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from gapless.errors import ConfigurationError
-from gapless.progress import BLOCKER_CODES
+from gapless.paging.page import Partition
+from gapless.paging.source import Assignment, ListedPartition
+from gapless.progress import BLOCKER_CODES, Bound, ChainState, IntegerDomain, ListDomain, TextDomain
+from gapless.status_document import status_document
+from gapless.store import open_store
+from gapless.store.records import Blocker, Promotion, ScopeIdentity
 from gapless_pipelines.job import load_job
 from gapless_pipelines.job.document import parse_document
 from gapless_pipelines.job.output_documents import DatasetDocument, StatusDocument
@@ -189,6 +194,35 @@ def test_there_is_no_example_of_an_unknown_kind() -> None:
 
 def test_a_status_document_is_what_its_schema_says() -> None:
     assert StatusDocument.model_validate(STATUS).model_dump() == STATUS
+
+
+def test_what_the_store_leads_to_is_what_the_schema_says(tmp_path: Path) -> None:
+    domain = ListDomain((IntegerDomain(), TextDomain()))
+    listed = [ListedPartition(Partition(name, {})) for name in ("a", "b")]
+    with open_store(f"sqlite:///{tmp_path}/progress.db", create=True) as store:
+        store.register_scope(ScopeIdentity("orders", domain, {}, Bound.before((0, ""))))
+        store.begin_run("orders", "r1", "local")
+        observed = store.observe("orders", Assignment(listed, "g1"))
+        for task in observed.tasks:
+            row = store.take(task.chain, 1)
+            assert row is not None
+            bound = Bound.through((5, "x"))
+            ended = row.partition == "b"
+            store.promote(
+                Promotion(row, 1, None, "t1", bound, "certified", bound, ended, 3, "/out/f.parquet", "d", 3)
+            )
+        store.publish("orders", observed.epoch)
+        held = store.chain(observed.tasks[0].chain)
+        assert store.hold(held, ChainState.HELD, Blocker("unsettled_event", "boom", "e1", (6, "x")))
+        document = status_document(store.snapshot("orders"))
+
+    read = StatusDocument.model_validate(document)
+
+    assert read.model_dump() == document
+    assert read.frontier is not None
+    assert read.frontier.position == '["5","x"]'
+    assert {partition.state for partition in read.partitions} == {"held", "ended"}
+    assert [blocker.code for blocker in read.blockers] == ["unsettled_event"]
 
 
 @pytest.mark.parametrize(

@@ -332,6 +332,8 @@ def test_no_job_file_and_several_are_errors_that_say_what_to_do(tmp_path: Path, 
 
     assert none.value.remedy == "name one, or begin with `gapless schema --example http`"
     assert several.value.remedy == "name one of a.yaml, b.yaml"
+    with pytest.raises(ConfigurationError, match="there is no job file here"):
+        find_job_file(tmp_path / "nowhere")
     assert none.value.exit_status == several.value.exit_status == 2
 
 

@@ -105,7 +105,7 @@ def findings(error: ValidationError, model: type[BaseModel], data: object) -> li
     in order."""
     found: dict[tuple[str | int, ...], Finding] = {}
     for detail in error.errors(include_url=False):
-        path = _path_in_document(detail["loc"], data)
+        path = _path_in_document(detail["loc"], data, names_missing_key=detail["type"] == "missing")
         if under := detail.get("ctx", {}).get("under"):
             path = (*path, under)
         what, allowed = _explain(detail, model)
@@ -117,11 +117,13 @@ def findings(error: ValidationError, model: type[BaseModel], data: object) -> li
     return list(found.values())
 
 
-def _path_in_document(location: tuple[int | str, ...], data: object) -> tuple[int | str, ...]:
+def _path_in_document(
+    location: tuple[int | str, ...], data: object, *, names_missing_key: bool
+) -> tuple[int | str, ...]:
     """The location without the tags of unions, which are no part of the document."""
     path: list[int | str] = []
     for depth, step in enumerate(location):
-        is_missing_key = depth == len(location) - 1 and isinstance(data, Mapping)
+        is_missing_key = names_missing_key and depth == len(location) - 1
         is_there = step in data if isinstance(data, Mapping) else _is_index(step, data)
         if is_there or is_missing_key:
             path.append(step)
