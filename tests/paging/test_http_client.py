@@ -308,3 +308,28 @@ def test_credentials_of_a_netrc_file_are_not_used(
         client.get_json(Request("/x"))
         client.close()
     assert "Authorization" not in script.asked[0].headers
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
+        (b" \r\n[1] \n", [1]),
+        ('{"ü": "\u2028"}'.encode(), {"ü": "\u2028"}),
+        (b'"\\ud83d\\ude00"', "\U0001f600"),
+    ],
+)
+def test_json_is_read_as_servers_write_it(clock: ManualClock, body: bytes, value: object) -> None:
+    with http_script(Reply(body)) as script:
+        assert get(script, clock) == value
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'{"a": "\xff"}', b'{"a": 1} x', b"9" * 5000, b"\xef\xbb\xbf"]
+)
+def test_no_body_ends_in_anything_but_an_error_of_the_source(clock: ManualClock, body: bytes) -> None:
+    with http_script(Reply(body)) as script:
+        with pytest.raises((InvalidPage, SourceUnavailable)) as error:
+            get(script, clock, attempts=2)
+    assert error.value.where == WHERE
+    assert len(error.value.what) < 400

@@ -34,6 +34,7 @@ MAX_BODY_BYTES = 256 * 2**20
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NEUTRAL_HEADERS = frozenset({"accept", "accept-encoding", "user-agent", "connection"})
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
 
 
@@ -253,6 +254,6 @@ def _body(response: requests.Response, request: Request) -> bytes:
 
 def _decoded(body: bytes, request: Request) -> object:
     try:
-        return _decode(body)
+        return _decode(body.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise malformed(body, error, request.where) from None

@@ -22,8 +22,9 @@ class TokenMemory:
 
     def __init__(self, start: str | None, limit: int = DEFAULT_LIMIT) -> None:
         self._limit = limit
-        self._forget()
-        self._seen.add(hash(start))
+        self._seen = {hash(start)}
+        self._kept: int | None = None
+        self._distance, self._power = 0, 1
 
     def meets_again(self, token: str, *, something_new: bool) -> bool:
         """Take in a page: its next token, and whether it brought something new. True where that closes a
@@ -45,6 +46,6 @@ class TokenMemory:
             self._kept, self._distance, self._power = step, 0, 2 * self._power
 
     def _forget(self) -> None:
-        self._seen: set[int] = set()
-        self._kept: int | None = None
+        self._seen = set()
+        self._kept = None
         self._distance, self._power = 0, 1
