@@ -54,7 +54,7 @@ class Frontier:
     """
 
     __slots__ = (
-        *("_bounds", "_cap", "_like", "_membership", "_missing", "_no_ops"),
+        *("_bounds", "_cap", "_like", "_lowest", "_membership", "_missing", "_no_ops"),
         *("_repaired", "_sorted", "_sorted_next", "_unlike"),
     )
 
@@ -64,12 +64,13 @@ class Frontier:
         self._membership = membership
         self._bounds: dict[str, Bound | None] = dict.fromkeys(sorted(membership.members))
         self._missing = len(self._bounds)
-        self._unlike = len({(axes or {}).get(member, "") for member in membership.members}) > 1
+        self._unlike = len({(axes or {}).get(name, "") for name in membership.members}) > 1
         self._like: Position | None = None
         self._cap = cap
         self._no_ops = 0
-        # One entry a member, whose bound may be out of date, but then only too low: `_sorted` ascending from
-        # `_sorted_next` on, and a heap of entries brought up to date since.
+        # One entry a member. Its bound may be out of date, but then only too low: `_sorted` ascending from
+        # `_sorted_next` on, and a heap of those brought up to date since. `_lowest` holds the frontier, until it moves.
+        self._lowest: str | None = None
         self._sorted: list[_Entry] | None = None
         self._sorted_next = 0
         self._repaired: list[_Entry] = []
@@ -91,11 +92,10 @@ class Frontier:
         Law: order and repetition of advances do not matter; no advance lowers a bound or the minimum.
         """
         known = self._bounds[partition]
-        position = bound.position
         if known is None:
             self._enter(partition, bound)
             return True
-        before = known.position
+        position, before = bound.position, known.position
         if position.__class__ is before.__class__ and position.__class__ is not tuple:
             moved = position > before or (  # type: ignore[operator]
                 position == before and bound.inclusive and not known.inclusive
@@ -104,6 +104,8 @@ class Frontier:
             moved = known < bound
         if moved:
             self._bounds[partition] = bound
+            if partition == self._lowest:
+                self._lowest = None
         else:
             self._no_ops += 1
         return moved
@@ -122,7 +124,7 @@ class Frontier:
         >>> Frontier(Membership(1, "", frozenset())).minimum() is None
         True
         """
-        lowest = self._lowest()
+        lowest = self._lowest_bound()
         if lowest is None or self._cap is None:
             return lowest
         return min(lowest, self._cap)
@@ -131,7 +133,7 @@ class Frontier:
         """The members that have no bound yet, by name."""
         if not self._missing:
             return ()
-        return tuple(member for member, bound in self._bounds.items() if bound is None)
+        return tuple(name for name, bound in self._bounds.items() if bound is None)
 
     def vector(self) -> dict[str, Bound | None]:
         """Every member's own bound, by name."""
@@ -148,13 +150,13 @@ class Frontier:
                 (MemberBlocker("member_list_unproven", "", "the membership epoch has no members"),)
             )
         if self._missing:
-            return Withheld(tuple(MemberBlocker("no_bound", member) for member in self.withheld()))
-        if self._unlike:
-            return Vector({member: bound for member, bound in self._bounds.items() if bound is not None})
-        lowest, claim = self._lowest(), self.minimum()
-        if lowest is None or claim is None:
-            raise AssertionError("all members have bounds that compare")
-        return Scalar(claim, capped=claim < lowest)
+            return Withheld(tuple(MemberBlocker("no_bound", name) for name in self.withheld()))
+        lowest = self._lowest_bound()
+        if lowest is None:
+            return Vector({name: bound for name, bound in self._bounds.items() if bound is not None})
+        if self._cap is not None and self._cap < lowest:
+            return Scalar(self._cap, capped=True)
+        return Scalar(lowest)
 
     def _enter(self, partition: str, bound: Bound) -> None:
         if self._like is None:
@@ -164,38 +166,44 @@ class Frontier:
         self._bounds[partition] = bound
         self._missing -= 1
 
-    def _lowest(self) -> Bound | None:
+    def _lowest_bound(self) -> Bound | None:
+        if self._lowest is not None:
+            return self._bounds[self._lowest]
         if self._missing or self._unlike or not self._bounds:
             return None
         if self._sorted is None:
             self._sorted = sorted(
-                (bound.position, bound.inclusive, member, bound)
-                for member, bound in self._bounds.items()
+                (bound.position, bound.inclusive, name, bound)
+                for name, bound in self._bounds.items()
                 if bound is not None
             )
-        bounds, ordered, repaired = self._bounds, self._sorted, self._repaired
+        return self._repair(self._sorted, self._repaired)
+
+    def _repair(self, ordered: "list[_Entry]", repaired: "list[_Entry]") -> Bound:
+        """Bring entries up to date from the lowest on, until the lowest is."""
+        bounds = self._bounds
         while True:
             from_sorted = self._sorted_next < len(ordered)
             if from_sorted and repaired:
                 from_sorted = ordered[self._sorted_next] < repaired[0]
-            entry = ordered[self._sorted_next] if from_sorted else repaired[0]
-            member = entry[2]
-            bound = bounds[member]
-            if bound is entry[3]:
-                return bound
+            _, _, name, known = ordered[self._sorted_next] if from_sorted else repaired[0]
+            bound = bounds[name]
+            if bound is known:
+                self._lowest = name
+                return known
             if bound is None:
                 raise AssertionError("a bound is never taken back")
-            current = (bound.position, bound.inclusive, member, bound)
+            entry = (bound.position, bound.inclusive, name, bound)
             if not from_sorted:
-                heapreplace(repaired, current)
+                heapreplace(repaired, entry)
                 continue
             self._sorted_next += 1
-            heappush(repaired, current)
+            heappush(repaired, entry)
             if len(repaired) > max(_SMALLEST_BATCH, (len(ordered) - self._sorted_next) >> 2):
                 self._merge(ordered, repaired)
 
     def _merge(self, ordered: "list[_Entry]", repaired: "list[_Entry]") -> None:
-        """Sort the repaired entries back in: cheap, because there is one only for each member that left the bottom."""
+        """Sort the repaired entries back in: seldom, since there is one only for each member that left the bottom."""
         del ordered[: self._sorted_next]
         self._sorted_next = 0
         repaired.sort()
@@ -207,3 +215,4 @@ class Frontier:
 
 
 _Entry: TypeAlias = tuple[Position, bool, str, Bound]
+"""Compares by bound, then by name, and never further."""

@@ -123,17 +123,10 @@ class Ledger:
         """Record terminal outcomes by event id; how many were new. The first outcome of an event stands.
 
         Without `page` they speak of every open attempt of these events, and of attempts still to come."""
-        outcome = Outcome(outcome)
-        fresh = 0
-        for event in events:
-            new = self._open.settle(event, outcome, page)
-            if new:
-                fresh += 1
-            elif new is None:
-                self.counts.refused_receipts += 1
-            else:
-                self.counts.repeated_receipts += 1
-        return fresh
+        settled = self._open.settle(events, Outcome(outcome), page)
+        self.counts.repeated_receipts += settled.repeated
+        self.counts.refused_receipts += settled.refused
+        return settled.fresh
 
     def receipts(self) -> dict[str, Outcome]:
         """Event id -> outcome of all open pages, and of events whose page has not come: what a hold makes durable."""

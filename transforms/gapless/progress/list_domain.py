@@ -14,6 +14,7 @@ from gapless.progress.domain import Domain, IntegerDomain
 class ListDomain(Domain):
     """Tuples of fixed length, ordered by their first item, then the next: such as (commit time, id).
 
+    >>> from gapless.progress import TextDomain
     >>> ListDomain((IntegerDomain(), TextDomain())).parse([7, "b"])
     (7, 'b')
     """
@@ -34,6 +35,7 @@ class ListDomain(Domain):
     def text(self, position: Position) -> str:
         """A JSON array of the items' texts; items that are lists stand as arrays in it.
 
+        >>> from gapless.progress import TextDomain
         >>> ListDomain((IntegerDomain(), TextDomain())).text((7, "b"))
         '["7","b"]'
         """

@@ -6,6 +6,7 @@ page that holds its event is open, or until that page comes.
 
 from collections.abc import Container, Iterable, Iterator
 from enum import Enum
+from typing import NamedTuple, TypeAlias
 
 from gapless.progress.bound import Position
 from gapless.progress.checkpoint import PageAttempt
@@ -49,6 +50,18 @@ class OpenPage:
         return Outcome.DEAD_LETTERED if index in self.dead_lettered else Outcome.DELIVERED
 
 
+_Place: TypeAlias = tuple[OpenPage, int]
+"""An event's page and its index there."""
+
+
+class Settled(NamedTuple):
+    """What became of receipts: new; known already; and refused, because too many wait for a page that has not come."""
+
+    fresh: int
+    repeated: int
+    refused: int
+
+
 class OpenPages:
     """The open pages of one chain. `early_limit` bounds the receipts kept for events whose page has not come."""
 
@@ -56,7 +69,8 @@ class OpenPages:
         self._early_limit = early_limit
         self._pages: dict[str, OpenPage] = {}
         self._by_start: dict[str | None, list[OpenPage]] = {}
-        self._places: dict[str, list[tuple[OpenPage, int]]] = {}
+        self._places: dict[str, _Place] = {}
+        self._more_places: dict[str, list[_Place]] = {}
         self._early: dict[str, Outcome] = {}
 
     def __len__(self) -> int:
@@ -81,29 +95,40 @@ class OpenPages:
             receipt = Outcome.DELIVERED if event in seen else self._receipt(event)
             if receipt is not None:
                 place.settle(index, receipt)
-            self._places.setdefault(event[0], []).append((place, index))
+            if self._places.setdefault(event[0], (place, index)) != (place, index):
+                self._more_places.setdefault(event[0], []).append((place, index))
 
-    def settle(self, event: str, outcome: Outcome, page: str | None) -> bool | None:
-        """Whether the receipt is new; None where no page holds the event and no more such receipts can be kept."""
-        places = self._places.get(event)
-        if places is None:
-            if event in self._early:
-                return False
-            if len(self._early) >= self._early_limit:
-                return None
-            self._early[event] = outcome
-            return True
-        new = False
-        for place, index in places:
-            if page is None or place.page.name == page:
-                new = place.settle(index, outcome) or new
-        return new
+    def settle(self, events: Iterable[str], outcome: Outcome, page: str | None) -> "Settled":
+        """Record outcomes by event id, in the page of that name only, or in every attempt."""
+        fresh = repeated = refused = 0
+        for event in events:
+            place = self._places.get(event)
+            if place is None:
+                if event in self._early:
+                    repeated += 1
+                elif len(self._early) >= self._early_limit:
+                    refused += 1
+                else:
+                    self._early[event] = outcome
+                    fresh += 1
+            elif event in self._more_places:
+                wanted = [
+                    spot for spot in self._all_places(event) if page is None or spot[0].page.name == page
+                ]
+                new = [spot[0].settle(spot[1], outcome) for spot in wanted]
+                fresh += any(new)
+                repeated += not any(new)
+            elif (page is None or place[0].page.name == page) and place[0].settle(place[1], outcome):
+                fresh += 1
+            else:
+                repeated += 1
+        return Settled(fresh, repeated, refused)
 
     def receipts(self) -> dict[str, Outcome]:
         """Event id -> outcome, of all open pages and of the events whose page has not come."""
         found = dict(self._early)
-        for event, places in self._places.items():
-            for place, index in places:
+        for event in self._places:
+            for place, index in self._all_places(event):
                 receipt = place.receipt(index)
                 if receipt is not None:
                     found.setdefault(event, receipt)
@@ -151,11 +176,8 @@ class OpenPages:
         if not attempts:
             del self._by_start[place.page.start_token]
         for index, (event, _) in enumerate(place.page.events):
-            places = self._places[event]
-            places.remove((place, index))
-            if places:
+            if self._take_out(event, (place, index)):
                 continue
-            del self._places[event]
             receipt = place.receipt(index)
             if keep_receipts and receipt is not None and len(self._early) < self._early_limit:
                 self._early[event] = receipt
@@ -177,16 +199,34 @@ class OpenPages:
         self._pages.clear()
         self._by_start.clear()
         self._places.clear()
+        self._more_places.clear()
         self._early.clear()
 
     def _receipt(self, event: tuple[str, Position]) -> Outcome | None:
         """What is known of this event: a receipt that came early, or one in another attempt at the same position."""
-        for place, index in self._places.get(event[0], ()):
+        for place, index in self._all_places(event[0]):
             if place.page.events[index] == event:
                 receipt = place.receipt(index)
                 if receipt is not None:
                     return receipt
         return self._early.pop(event[0], None)
+
+    def _all_places(self, event: str) -> "tuple[_Place, ...]":
+        if event not in self._places:
+            return ()
+        return (self._places[event], *self._more_places.get(event, ()))
+
+    def _take_out(self, event: str, place: "_Place") -> bool:
+        """Whether another page still holds the event."""
+        others = [other for other in self._all_places(event) if other != place]
+        self._more_places.pop(event, None)
+        if not others:
+            del self._places[event]
+            return False
+        self._places[event] = others[0]
+        if len(others) > 1:
+            self._more_places[event] = others[1:]
+        return True
 
     def _leads_to(self, token: str | None) -> bool:
         return any(place.page.next_token == token for place in self._pages.values())
