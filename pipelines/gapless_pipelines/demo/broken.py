@@ -36,14 +36,15 @@ def _held(on: Scene, departures: Departures, checks: Checks) -> None:
     frontier = cut_of(status["frontier"])
     found = data_set(on.gapless_json("dataset", FILE_NAME), departures.by_airport)
     checks.say("")
-    checks.equal("blockers", [BROKEN_ID], [blocker["event_id"] for blocker in status["blockers"]])
+    held = ", ".join(f"{blocker['partition']} by {blocker['event_id']}" for blocker in status["blockers"])
+    checks.equal("held", f"{BROKEN_AIRPORT} by {BROKEN_ID}", held)
     if frontier is not None:
         checks.say(f"  frontier: {frontier.text}")
         checks.equal(
             "departures the frontier claims and no file holds", 0, missing_before(frontier, departures, found)
         )
         position = next(d.position for d in departures.by_airport[BROKEN_AIRPORT] if d.id == BROKEN_ID)
-        checks.equal("the frontier stands before the failing departure", True, frontier.stop <= position)
+        checks.equal("it stands at or before the failing departure", True, frontier.stop <= position)
     for airport, expected in departures.by_airport.items():
         if airport != BROKEN_AIRPORT:
             checks.equal(f"{airport} rows in the manifest", len(expected), found.rows[airport])

@@ -118,19 +118,14 @@ class Served(msgspec.Struct, frozen=True):
 def scene(folder: Path, broken: str | None = None) -> Iterator[Scene]:
     """Start the API, write the job file, and end the API again. Raises DemoFailed where it does not start."""
     arguments = ["--delay-ms", str(ANSWER_MS), *(["--broken", broken] if broken else [])]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gapless_pipelines.demo.server", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        url = _first_line(server.stdout)
-        write_job_file(folder, url)
-        yield Scene(folder, url)
-    finally:
-        server.terminate()
-        server.wait()
+    command = [sys.executable, "-m", "gapless_pipelines.demo.server", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            url = _first_line(server.stdout)
+            write_job_file(folder, url)
+            yield Scene(folder, url)
+        finally:
+            server.terminate()
 
 
 def prepare(folder: Path) -> None:

@@ -16,7 +16,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
-from gapless import __version__
+from gapless._version import __version__
 from gapless.clock import Clock
 from gapless.errors import InvalidPage, SourceError, SourceUnavailable, TokenExpired
 from gapless.paging.http_config import ClientConfig
