@@ -4,37 +4,37 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from gapless.errors import ConfigurationError
 from gapless.progress import domain_from
 from gapless_pipelines.findings import Finding, InvalidConfiguration, KeyPath, closest
 from gapless_pipelines.job.basics import BasicsConfig
-from gapless_pipelines.job.checks import Found, domain_findings
+from gapless_pipelines.job.checks import Found, domain_findings, job_findings
 from gapless_pipelines.job.document import Document, parse_document
+from gapless_pipelines.job.job import Job
 from gapless_pipelines.job.scope_store import ScopeStore
 from gapless_pipelines.job.store_url import located
 from gapless_pipelines.job.validation import ModelT, validate
-
-if TYPE_CHECKING:
-    from gapless_pipelines.job.job import Job
 
 MAX_BYTES = 16 * 1024 * 1024
 
 _SUFFIXES = (".yaml", ".yml")
 _JOB_KEYS = re.compile(r"^(?:scope|delivery)\s*:", re.MULTILINE)
-Check: TypeAlias = Callable[[Mapping[str, Any], Callable[[KeyPath], bool]], Iterable[Found]]
 _VERSION_KEY = re.compile(r"^version\s*:", re.MULTILINE)
 
+Check: TypeAlias = Callable[[Mapping[str, Any], Callable[[KeyPath], bool]], Iterable[Found]]
+"""From the values, and whether what stands at a path is known to be good, to what else is wrong."""
 
-def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> "Job":
+
+def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Job:
     """The job of a file. `environment` is what ${NAME} refers to; None: the process's own.
 
     Raises InvalidConfiguration with all findings. Imports Beam only where `pipeline_options` has Beam's own names,
     Arrow only where `schema` is given."""
-    from gapless_pipelines.job.checks import job_findings
-    from gapless_pipelines.job.job import Job
-    from gapless_pipelines.job.models import JobConfig
+    from gapless_pipelines.job.models import (
+        JobConfig,
+    )  # the models of a source, which store_of gets by without
 
     document = read_document(path, environment)
     _refuse_other_kinds(document)

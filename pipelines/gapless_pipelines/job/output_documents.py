@@ -29,13 +29,13 @@ MemberState: TypeAlias = Literal[
 ]
 
 
-class Document(BaseModel):
+class Printed(BaseModel):
     """Every key is there; what is not known is null. Further keys may be there."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
 
-class BoundDocument(Document):
+class BoundDocument(Printed):
     """A cut: everything up to and including `position`, or everything below it."""
 
     position: str
@@ -54,14 +54,14 @@ class FrontierDocument(BoundDocument):
     age_s: Count | None
 
 
-class WithheldDocument(Document):
+class WithheldDocument(Printed):
     """Why the frontier stands where it does, or is not there at all."""
 
     code: Code
     detail: str
 
 
-class RunDocument(Document):
+class RunDocument(Printed):
     """The newest run of the scope; `number` is its fencing token."""
 
     id: str
@@ -72,7 +72,7 @@ class RunDocument(Document):
     heartbeat_at: Instant
 
 
-class CountsDocument(Document):
+class CountsDocument(Printed):
     """Members by state, and what was read and written since the lineage began."""
 
     members: Count
@@ -87,14 +87,14 @@ class CountsDocument(Document):
     schema_drift: Count
 
 
-class ReleaseDocument(Document):
+class ReleaseDocument(Printed):
     """What would release a blocker: time, or a command."""
 
     retry_at: Instant | None
     command: str | None
 
 
-class BlockerDocument(Document):
+class BlockerDocument(Printed):
     """Who holds, and on what. `bound` is where the partition stands proved."""
 
     partition: str
@@ -107,7 +107,7 @@ class BlockerDocument(Document):
     release: ReleaseDocument
 
 
-class PartitionDocument(Document):
+class PartitionDocument(Printed):
     """A member where it durably stands; `bound` is null while nothing is proved of it."""
 
     partition: str
@@ -118,7 +118,7 @@ class PartitionDocument(Document):
     bound: BoundDocument | None
 
 
-class StatusDocument(Document):
+class StatusDocument(Printed):
     """`gapless status --json`. `partitions` holds the worst 100, all of them with `--partitions`."""
 
     format: Literal[1]
@@ -141,7 +141,7 @@ class StatusDocument(Document):
     partitions: Sequence[PartitionDocument]
 
 
-class FileDocument(Document):
+class FileDocument(Printed):
     """A promoted file; `path` is absolute, or a URL. `bound` is how far its partition was proved with it."""
 
     path: str
@@ -151,7 +151,7 @@ class FileDocument(Document):
     bound: BoundDocument | None
 
 
-class DatasetDocument(Document):
+class DatasetDocument(Printed):
     """`gapless dataset --json`: the promoted files and their rows; files that are not listed count for nothing."""
 
     format: Literal[1]
