@@ -43,7 +43,7 @@ def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None
         raise InvalidConfiguration(findings)
     folder, values = Path.cwd(), document.value
     store = _scope_store(config, values["domain"], folder)
-    job = Job(folder / path, folder, store, config, values["source"])
+    job = Job(Path(os.path.abspath(path)), folder, store, config, values["source"])
     try:
         job.source()
     except ConfigurationError as error:
