@@ -97,6 +97,10 @@ class Ledger:
     def open_pages(self) -> int:
         return len(self._open)
 
+    def holds(self, event: str) -> bool:
+        """Whether an open page has this event."""
+        return self._open.holds(event)
+
     def offer(self, page: PageAttempt) -> Offer:
         """Take a fetched page in. Law: what becomes promotable does not depend on the order of pages and receipts.
 

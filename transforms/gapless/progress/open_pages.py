@@ -82,6 +82,9 @@ class OpenPages:
     def get(self, name: str) -> OpenPage | None:
         return self._pages.get(name)
 
+    def holds(self, event: str) -> bool:
+        return event in self._places
+
     def starting_at(self, token: str | None) -> tuple[OpenPage, ...]:
         """The attempts of one start token, in the order in which they came."""
         return tuple(self._by_start.get(token, ()))

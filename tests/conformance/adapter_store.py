@@ -1,0 +1,203 @@
+"""What the ledger decides in a case, made durable in a real store, which has to come to the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gapless.paging.page import Partition
+from gapless.paging.source import Assignment, ListedPartition
+from gapless.progress import (
+    Bound,
+    ChainState,
+    Checkpoint,
+    IntegerDomain,
+    Outcome,
+    Run,
+    highest,
+)
+from gapless.store import open_store
+from gapless.store.records import Blocker, ChainRow, DeadLetter, Promotion, ScopeIdentity, Violation
+
+SCOPE = "case"
+PUBLISHERS = "publishers"
+
+
+class StoreMirror:
+    """A store on a database of its own. Every method asserts that the store's answer is the ledger's."""
+
+    def __init__(self, url: str) -> None:
+        self._store = open_store(url, create=True)
+        for scope in (SCOPE, PUBLISHERS):
+            self._store.register_scope(ScopeIdentity(scope, IntegerDomain(), {"case": scope}))
+        self._chains: dict[str, int] = {}
+        self._listed: set[str] = set()
+        self._forgotten: set[str] = set()
+        self._frontier: Bound | None = None
+
+    def close(self) -> None:
+        self._store.close()
+
+    def freeze(self, members: Sequence[str], cap: Bound | None) -> None:
+        """The first membership epoch."""
+        if members:
+            self._observe(members, cap)
+
+    def start(self, name: str, checkpoint: Checkpoint) -> None:
+        """The durable state a partition starts from, written as a first promotion."""
+        if name in self._chains and self._row(name).sequence:
+            self.forget(name)
+        if name in self._forgotten:
+            return
+        if name not in self._chains:
+            self._observe([name], None)
+        row = self._store.take(self._chains[name], checkpoint.fencing_token)
+        assert row is not None
+        if checkpoint.started:
+            first = _promotion(row, token=checkpoint.page_token, bound=checkpoint.bound)
+            assert self._store.promote(first) is not None
+        if checkpoint.state in (ChainState.HELD, ChainState.GAP):
+            self.hold(name, checkpoint.state)
+
+    def refuses_first_write(self, name: str, token: str | None) -> None:
+        if name in self._forgotten:
+            return
+        row = self._row(name)
+        unstarted = replace(row, sequence=0, page_token=None, bound=None)
+        assert self._store.promote(_promotion(unstarted, token=token, bound=None)) is None
+        assert self._row(name) == row
+
+    def take(self, name: str, fencing_token: int, taken: Checkpoint | None) -> None:
+        if name in self._forgotten:
+            return
+        current = self._row(name)
+        row = self._store.take(current.chain, fencing_token)
+        if taken is not None:
+            assert row is not None
+            assert row.fencing_token == taken.fencing_token
+        elif fencing_token < current.fencing_token:
+            assert row is None
+
+    def forget(self, name: str) -> None:
+        """The store has no such operation: from here on the ledger alone speaks for the partition."""
+        self._forgotten.add(name)
+
+    def hold(self, name: str, state: ChainState) -> None:
+        if name not in self._forgotten:
+            code = "range_trimmed" if state is ChainState.GAP else "source_unavailable"
+            assert self._store.hold(self._row(name), state, Blocker(code, "as the case says"))
+
+    def record_receipt(self, name: str, event: str, outcome: Outcome) -> None:
+        if name in self._forgotten:
+            return
+        row = self._row(name)
+        if row.state is not ChainState.OPEN:
+            return
+        assert self._store.record_receipts(row, {event: outcome.value})
+        assert event in self._store.receipts(row.chain)
+
+    def promote(self, name: str, run: Run, outcomes: Mapping[str, Outcome]) -> None:
+        if name in self._forgotten:
+            return
+        row = self._row(name)
+        events = [event for page in run.pages for event in page.events]
+        promotion = Promotion(
+            expected=row,
+            pages=len(run.pages),
+            token_in=run.before.page_token,
+            token_out=run.after.page_token,
+            bound=_certified(run),
+            basis="certified",
+            read_to=max((Bound.through(position) for _, position in events), default=None),
+            end=run.after.state is ChainState.ENDED,
+            events=len(events),
+            path=None,
+            digest=None,
+            rows=0,
+            dead_letters=[
+                DeadLetter(name, row.sequence, event, position, "as the case says", "{}")
+                for event, position in events
+                if outcomes.get(event) is Outcome.DEAD_LETTERED
+            ],
+            violations=[
+                Violation(
+                    name, "event_behind_bound", row.sequence, "as the case says", event, position, row.bound
+                )
+                for event, position in run.late
+            ],
+            settled=[event for event, _ in events],
+        )
+        promoted = self._store.promote(promotion)
+        assert promoted is not None
+        assert (promoted.page_token, promoted.bound) == (run.after.page_token, run.after.bound)
+
+    def refuses(self, name: str, expected: Checkpoint) -> None:
+        """Where the ledger refused because the row has moved on or may not move, so does the compare-and-swap."""
+        if name in self._forgotten:
+            return
+        row = self._row(name)
+        swapped = replace(row, fencing_token=expected.fencing_token, page_token=expected.page_token)
+        if swapped == row and row.state is ChainState.OPEN:
+            return
+        assert self._store.promote(_promotion(swapped, token="elsewhere", bound=None)) is None
+        assert self._row(name) == row
+
+    def agrees(self, name: str, checkpoint: Checkpoint, late: Sequence[str]) -> None:
+        if name in self._forgotten:
+            return
+        row = self._row(name)
+        assert (row.page_token, row.bound, row.fencing_token) == (
+            checkpoint.page_token,
+            checkpoint.bound,
+            checkpoint.fencing_token,
+        )
+        found = [
+            violation.event_id for violation in self._store.violations(SCOPE) if violation.partition == name
+        ]
+        assert sorted(map(str, found)) == sorted(late)
+
+    def supports(self, claim: Bound | None) -> None:
+        """The minimum by SQL is the ledger's frontier, as far as a published one never goes back."""
+        if self._forgotten:
+            return
+        self._store.publish(SCOPE, 1)
+        self._frontier = highest(self._frontier, claim)
+        assert self._store.scope(SCOPE).frontier == self._frontier
+
+    def publish(self, candidate: Bound, moved: bool) -> None:
+        """A scope of one member, which reaches the candidate, is published."""
+        row = self._store.observe(PUBLISHERS, _list(["p"])).chains[0]
+        assert self._store.promote(_promotion(row, token=None, bound=candidate)) is not None
+        assert (self._store.publish(PUBLISHERS, 1) is not None) is moved
+
+    def _observe(self, names: Sequence[str], cap: Bound | None) -> None:
+        self._listed.update(names)
+        observed = self._store.observe(SCOPE, _list(sorted(self._listed), cap))
+        self._chains.update({row.partition: row.chain for row in observed.chains})
+
+    def _row(self, name: str) -> ChainRow:
+        return self._store.chain(self._chains[name])
+
+
+def _list(names: Sequence[str], cap: Bound | None = None) -> Assignment:
+    return Assignment([ListedPartition(Partition(name, {})) for name in names], list_bound=cap)
+
+
+def _promotion(row: ChainRow, *, token: str | None, bound: Bound | None) -> Promotion:
+    fields: dict[str, Any] = {
+        "read_to": None,
+        "end": False,
+        "events": 0,
+        "path": None,
+        "digest": None,
+        "rows": 0,
+    }
+    return Promotion(row, 1, row.page_token, token, bound, "certified", **fields)
+
+
+def _certified(run: Run) -> Bound | None:
+    """The highest certificate the run brought, which may be below the bound there is."""
+    best: Bound | None = None
+    for page in run.pages:
+        if page.certificate is not None:
+            best = highest(best, page.certificate.bound)
+    return best
