@@ -19,7 +19,6 @@ from gapless.progress import (
     ChainState,
     Checkpoint,
     Estimate,
-    Frontier,
     KeyRange,
     Ledger,
     Membership,
@@ -32,6 +31,7 @@ from gapless.progress import (
     Vector,
     coarsen,
     cutover,
+    frontier_of,
     highest,
     infer_domain,
     judge_join,
@@ -48,6 +48,8 @@ OUTCOMES = {
     "dead_lettered": Outcome.DEAD_LETTERED,
 }
 
+STATES = {None: "open", "active": "open", "live": "open"}
+
 
 class Scenario:
     """One case's world. `run` returns what the step came to, in the words of the cases."""
@@ -56,6 +58,8 @@ class Scenario:
         self._store = StoreMirror(store_url)
         self._ledgers: dict[str, Ledger] = {}
         self._seen: Recent[tuple[str, Any]] = Recent(10_000)
+        # A page is called by a label; another fetch may go by the same one, and is an attempt of its own.
+        self._attempts: dict[tuple[str, str], PageAttempt] = {}
         self._outcomes: dict[str, Outcome] = {}
         self._late: dict[str, list[str]] = {}
         self._axes: dict[str, str] = {}
@@ -113,7 +117,7 @@ class Scenario:
     def page(self, step: Step) -> None:
         certified, assumed, guessed = (bound(step.get(key)) for key in ("cert", "assumed", "estimate"))
         page = PageAttempt(
-            step["pg"],
+            "",
             step.get("tin"),
             step.get("tout"),
             tuple((event, position) for event, position in step.get("ev") or ()),
@@ -123,7 +127,8 @@ class Scenario:
             estimate=None if guessed is None else Estimate(guessed),
         )
         ledger = self._ledger(step["p"])
-        ledger.offer(page)
+        self._attempts[step["p"], step["pg"]] = replace(page, name=f"{step['pg']} {page!r}")
+        ledger.offer(self._attempts[step["p"], step["pg"]])
         for event, _ in page.events:
             if event in self._outcomes:
                 self._settle(step["p"], event)
@@ -219,12 +224,8 @@ class Scenario:
     def frontier(self, step: Step) -> Any:
         if self._membership is None:
             return None
-        frontier = Frontier(self._membership, self._axes, self._cap)
-        for name in self._membership.members:
-            own = self._checkpoint(name).bound
-            if own is not None:
-                frontier.advance(name, own)
-        value = frontier.value()
+        bounds = {name: self._checkpoint(name).bound for name in self._membership.members}
+        value = frontier_of(self._membership, bounds, self._axes, self._cap)
         if isinstance(value, Vector):
             return {"vector": {name: spell(own) for name, own in value.bounds.items()}}
         claim = value.bound if isinstance(value, Scalar) else None
@@ -263,7 +264,7 @@ class Scenario:
     def _start(self, name: str, start: Step) -> None:
         known = self._ledgers.get(name)
         generation = start.get("gen", known.checkpoint.fencing_token if known is not None else 1)
-        state = ChainState(start.get("state") or "open")
+        state = ChainState(STATES.get(start.get("state"), start.get("state")))
         checkpoint = Checkpoint(generation, 0, start.get("token"), bound(start.get("bound")), state)
         self._ledgers[name] = self._new_ledger(checkpoint)
         self._store.start(name, checkpoint)
@@ -289,8 +290,13 @@ class Scenario:
         self._ledger(name).settle([event], outcome)
         self._store.record_receipt(name, event, outcome)
 
-    def _promote(self, step: Step, names: list[str]) -> str:
+    def _promote(self, step: Step, labels: list[str]) -> str:
         name = step["p"]
+        attempts = [self._attempts.get((name, label)) for label in labels]
+        names = [
+            label if attempt is None else attempt.name
+            for label, attempt in zip(labels, attempts, strict=True)
+        ]
         ledger = self._ledger(name)
         outcomes = ledger.receipts()
         before = ledger.checkpoint

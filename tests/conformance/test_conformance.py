@@ -1,6 +1,6 @@
 """The conformance cases: ways in which connectors have lost data or claimed too much, against the real classes.
 
-GAPLESS_CASES names another file of the same form."""
+`more_cases.json` adds what `cases.json` leaves out of the kinds of result. GAPLESS_CASES names another file of their form."""
 
 import json
 import os
@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from adapter import Scenario
 
-CASES = Path(os.environ.get("GAPLESS_CASES") or Path(__file__).with_name("cases.json"))
+
+def _cases() -> list[dict[str, Any]]:
+    given = os.environ.get("GAPLESS_CASES")
+    here = Path(__file__).parent
+    files = [Path(given)] if given else [here / "cases.json", here / "more_cases.json"]
+    return [case for file in files for case in json.loads(file.read_text("utf-8"))]
 
 
-@pytest.mark.parametrize("case", json.loads(CASES.read_text("utf-8")), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", _cases(), ids=lambda case: case["id"])
 def test_case(case: dict[str, Any], sqlite_url: str) -> None:
     scenario = Scenario(sqlite_url)
     for number, step in enumerate(case["steps"]):

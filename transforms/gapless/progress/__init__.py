@@ -11,6 +11,7 @@ Pure: no clock, no I/O, no engine; the standard library is all it needs.
     frontier   the minimum over a full membership              Frontier, Membership, Scalar, Vector, Withheld
 """
 
+from gapless.progress.accumulator import frontier_of, merge_bounds
 from gapless.progress.blockers import BLOCKER_CODES, MemberBlocker
 from gapless.progress.bound import Bound, Position, highest
 from gapless.progress.certificate import Assertion, Certificate, Estimate
@@ -78,9 +79,11 @@ __all__ = [
     "coarsen",
     "cutover",
     "domain_from",
+    "frontier_of",
     "highest",
     "infer_domain",
     "judge_join",
     "judge_seal",
+    "merge_bounds",
     "parse_decimal_units",
 ]
