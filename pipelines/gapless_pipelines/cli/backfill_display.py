@@ -17,6 +17,8 @@ from gapless_pipelines.cli.printing import on_terminal, say
 from gapless_pipelines.cli.run_progress import RunProgress, View, frontier_text, partition_cells, view_line
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from gapless.store import Store
     from gapless.store_ref import StoreRef
 
@@ -54,11 +56,11 @@ class Picture:
 
     every = DRAW_SECONDS
 
-    def __init__(self) -> None:
+    def __init__(self, console: "Console | None" = None) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(stderr=True, highlight=False)
+        self._console = console or Console(stderr=True, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
@@ -127,18 +129,24 @@ class Display:
             sys.stderr.flush()
 
     def _draw(self) -> None:
-        assert self._progress is not None
-        self._screen = self._make_screen()
+        self._screen = screen = self._make_screen()
         try:
             with self._store.open(readonly=True) as store:
-                frontier, read_at = "no frontier yet", float("-inf")
-                while not self._ended.wait(self._screen.every):
-                    now = self._clock.monotonic()
-                    if now - read_at >= FRONTIER_SECONDS:
-                        frontier, read_at = self._look(store, frontier), now
-                    self._screen.show(self._progress.view(now, frontier))
+                self._draw_until_ended(screen, store)
+        except StoreError:
+            # The run meets the same error, and is who tells it.
+            return
         finally:
-            self._screen.close()
+            screen.close()
+
+    def _draw_until_ended(self, screen: Screen, store: "Store") -> None:
+        assert self._progress is not None
+        frontier, read_at = "no frontier yet", float("-inf")
+        while not self._ended.wait(screen.every):
+            now = self._clock.monotonic()
+            if now - read_at >= FRONTIER_SECONDS:
+                frontier, read_at = self._look(store, frontier), now
+            screen.show(self._progress.view(now, frontier))
 
     def _look(self, store: "Store", before: str) -> str:
         """The published frontier; what was seen before where the store is too busy to say. The run itself reports errors."""

@@ -60,7 +60,7 @@ def dataset(
         files = progress.files(through)
         name, domain = progress.name, progress.domain
     if duckdb:
-        emit_text(_view(name, files))
+        emit_text(view_of(name, files))
     elif as_json:
         emit(document_of(name, domain, files))
     else:
@@ -96,7 +96,7 @@ def _lines(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> Iterato
         yield f"  {printable(file.path)}: {plural(file.rows, 'row')}, partition {printable(file.partition)}, {proved}"
 
 
-def _view(scope: str, files: "Sequence[DataFile]") -> str:
+def view_of(scope: str, files: "Sequence[DataFile]") -> str:
     """One view over exactly these files. A column that a file does not have reads as nulls."""
     if not files:
         raise NotReached(

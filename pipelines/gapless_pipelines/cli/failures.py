@@ -86,7 +86,10 @@ def _tell_usage(error: Exception, name: str) -> int:
         # A command without a word after it: the message is its help.
         say(message)
         return USAGE
-    say(*three_lines(message, f"in `{command}`", f"`{command} --help` says what is allowed"))
+    remedy = f"`{command} --help` says what is allowed"
+    if command.endswith(" backfill"):
+        remedy = f"options of Beam stand after `--`; {remedy}"
+    say(*three_lines(message, f"in `{command}`", remedy))
     return USAGE
 
 

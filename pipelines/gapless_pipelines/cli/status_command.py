@@ -123,7 +123,12 @@ def blocker_text(blocker: Mapping[str, Any]) -> str:
     if blocker["position"] is not None:
         event += f" at {printable(blocker['position'])}"
     stands = cut_text(blocker["bound"])
-    return f"{printable(blocker['partition'])} ({stands}): {blocker['code']}{event}: {printable(blocker['hint'])}"
+    return f"{holder_text(blocker)} ({stands}): {blocker['code']}{event}: {printable(blocker['hint'])}"
+
+
+def holder_text(blocker: Mapping[str, Any]) -> str:
+    """Whose blocker it is: a partition's, or the member list's as a whole."""
+    return "the list of partitions" if blocker["partition"] is None else printable(blocker["partition"])
 
 
 def _run_text(run: Mapping[str, Any], as_of: str) -> str:

@@ -37,8 +37,10 @@ class Stopping:
             ask()
 
     def interrupt(self) -> None:
-        """From now on the first signal interrupts: the engine that runs the job cannot be asked."""
+        """From now on the first signal interrupts, and one that came before does it now: the engine cannot be asked."""
         self._cannot_ask = True
+        if self.requested.is_set():
+            raise KeyboardInterrupt
 
     def __enter__(self) -> "Stopping":
         self._before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
