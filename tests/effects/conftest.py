@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gapless.effects import FrozenSchema, ParquetEffect, RunOutput, RunStart, open_dataset, source_row
 from gapless.effects.parquet import ParquetSession
 from gapless.paging.page import Page

@@ -5,10 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from gapless.effects.column_types import KNOWN_TYPES, column_type, infer_type
-from gapless.errors import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gapless.effects.column_types import KNOWN_TYPES, column_type, infer_type
+from gapless.errors import ConfigurationError
 
 JSON_SCALARS = (
     st.none()
@@ -72,6 +73,8 @@ def test_what_fits_a_plain_type_reads_back_equal_and_of_its_own_kind(name: str, 
         ("timestamp[us, UTC]", "2020-01-01T00:00:00.1234567Z"),
         ("timestamp[s, UTC]", "2020-01-01T00:00:00.5Z"),
         ("timestamp[ns, UTC]", "2500-01-01T00:00:00Z"),
+        ("timestamp[ns, UTC]", "1677-01-01T00:00:00Z"),
+        ("timestamp[ns, UTC]", "0001-01-01T00:00:00Z"),
         ("timestamp[us, UTC]", 1577836800),
         ("decimal(4, 2)", "1.234"),
         ("decimal(4, 2)", "100"),
@@ -103,6 +106,8 @@ def test_a_value_that_would_be_changed_does_not_fit(name: str, value: object, co
         ("date32", "2020-02-29", "2020-02-29"),
         ("timestamp[us, UTC]", "2020-01-01T02:00:00.5+02:00", "2020-01-01 00:00:00.500000Z"),
         ("timestamp[ms, UTC]", "0001-01-01T00:00:00Z", "0001-01-01 00:00:00.000Z"),
+        ("timestamp[ns, UTC]", "1678-01-01T00:00:00Z", "1678-01-01 00:00:00.000000000Z"),
+        ("timestamp[ns, UTC]", "2261-12-31T23:59:59.999999999-23:59", "2262-01-01 23:58:59.999999999Z"),
         ("decimal(10, 2)", "12.5", "12.50"),
         ("decimal(10, 2)", 12.5, "12.50"),
         ("decimal(20, 0)", 2**63, "9223372036854775808"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 from gapless.effects import FrozenSchema, infer_schema
 from gapless.effects.columns import ColumnBuilder, NullsEnd
 

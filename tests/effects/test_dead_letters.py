@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gapless.effects.dead_letters as dead_letters
 import pyarrow.parquet as pq
 import pytest
+
+import gapless.effects.dead_letters as dead_letters
 from gapless.effects import DeadLetterRecord, ParquetDeadLetters, RunOutput, RunStart, file_digest
 from gapless.effects.dead_letters import ParquetDeadLetterSession
 from gapless.errors import ConfigurationError, EffectError

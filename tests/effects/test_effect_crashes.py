@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
 from gapless.effects import sweep
 from gapless.paging.page import Page
 

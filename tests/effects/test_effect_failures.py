@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gapless.effects.run_writer as run_writer
 import pytest
+
+import gapless.effects.run_writer as run_writer
 from gapless.effects import RunStart
 from gapless.errors import EffectError
 from gapless.paging.page import Page
@@ -178,6 +179,20 @@ def test_a_folder_that_vanishes_under_an_open_run_loses_the_run_with_an_error(
     with pytest.raises(EffectError) as failed:
         writer.finish()
     assert "restore it" in failed.value.remedy
+
+
+def test_a_file_that_cannot_be_opened_in_the_encoding_thread_is_told_by_the_next_call(
+    bench: Any, make_page: MakePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = bench.open()
+    bench.write(make_page([{"k": 1}]), session=session)
+    shutil.rmtree(bench.folder / "orders" / "p0")
+    monkeypatch.setattr(run_writer, "ROW_GROUP_ROWS", 1)
+    writer = session.begin(START)
+    writer.add(make_page([{"k": 2}]), 1)
+    with pytest.raises(EffectError, match="cannot write: "):
+        writer.finish()
+    assert bench.files() == []
 
 
 FORBIDDEN = """

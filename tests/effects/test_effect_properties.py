@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gapless.effects.run_writer as run_writer
 import pytest
-from gapless.effects import RunStart
-from gapless.paging.page import Page
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import gapless.effects.run_writer as run_writer
+from gapless.effects import RunStart
+from gapless.paging.page import Page
 
 TEXT = st.text(max_size=4) | st.sampled_from(["\ud800", "2020-01-01", "null", "1", "\0", "\udc00x"])
 NUMBERS = (

@@ -5,12 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gapless.effects import FrozenSchema, infer_schema
 from gapless.effects.frozen_schema import MAX_COLUMNS, ScopeSchema, canonical_types
 from gapless.errors import ConfigurationError, SchemaDrift, StoreNewer, StoreUnreadable
 from gapless.testing.memory_schema_store import MemorySchemaStore
-from hypothesis import given
-from hypothesis import strategies as st
 
 TYPES = st.sampled_from(["null", "string", "int64", "json", "timestamp[us, UTC]", "decimal(18, 4)"])
 
@@ -133,7 +134,7 @@ def test_a_column_declared_later_is_added() -> None:
 def test_a_declaration_against_what_is_frozen_is_refused_before_anything_is_read() -> None:
     store = MemorySchemaStore()
     ScopeSchema(store, {}).for_rows([{"a": 1}])
-    with pytest.raises(ConfigurationError, match="a is declared as float64, but .* int64"):
+    with pytest.raises(ConfigurationError, match=r"a is declared as float64, but .* int64"):
         ScopeSchema(store, {"a": "float64"})
 
 

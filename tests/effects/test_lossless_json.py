@@ -5,9 +5,10 @@ import math
 from typing import Any
 
 import pytest
-from gapless.effects.lossless_json import NotJson, lossless_json
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gapless.effects.lossless_json import NotJson, lossless_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -23,7 +24,7 @@ def test_every_json_value_comes_back(value: Any) -> None:
     assert repr(read) == repr(value)
 
 
-@pytest.mark.parametrize("text", ["\ud800", "x\udfffy", "\ud83d"])
+@pytest.mark.parametrize("text", ["\ud800", "x\udfffy"])
 def test_half_a_surrogate_pair_comes_back(text: str) -> None:
     encoded = lossless_json({text: [text]})
     assert encoded.isascii()

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gapless.effects.run_writer as run_writer
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+
+import gapless.effects.run_writer as run_writer
 from gapless.effects import FrozenSchema, ParquetEffect, RunOutput, RunStart, open_dataset, source_row
-from gapless.errors import ConfigurationError, EffectError
+from gapless.errors import ConfigurationError, EffectError, PositionError
 from gapless.paging.page import Page
 from gapless.progress import IntegerDomain, ListDomain, TextDomain, TimestampDomain
 
@@ -79,6 +80,16 @@ def test_positions_are_written_as_the_domain_writes_them(
 ) -> None:
     bench.write(make_page([{"k": 1}] * 4, positions=positions), session=bench.open(domain))
     assert [record["_position"] for record in bench.records()] == [domain.text(each) for each in positions]
+
+
+@pytest.mark.parametrize("positions", [[None], [True], [1.5], ["1"]])
+def test_positions_that_are_none_of_the_domain_are_refused(
+    bench: Any, make_page: MakePage, positions: list[Any]
+) -> None:
+    writer = bench.open().begin(RunStart(1, "p0", 0, 1))
+    with pytest.raises(PositionError):
+        writer.add(make_page([{"k": "x"}], positions=positions), 0)
+    assert writer.rows == 0
 
 
 def test_ids_and_positions_that_are_columns_too_are_written_right(bench: Any, make_page: MakePage) -> None:

@@ -64,7 +64,8 @@ def column_type(name: str) -> ColumnType:
         return ColumnType(name, pa.date32(), _parsed(pa.date32(), _as_text))
     if match := _TIMESTAMP.fullmatch(name):
         instant = pa.timestamp(match[1], tz="UTC")
-        return ColumnType(f"timestamp[{match[1]}, UTC]", instant, _parsed(instant, _as_text))
+        as_text = _as_text_of_nanoseconds if match[1] == "ns" else _as_text
+        return ColumnType(f"timestamp[{match[1]}, UTC]", instant, _parsed(instant, as_text))
     if (match := _DECIMAL.fullmatch(name)) and 1 <= int(match[1]) <= 38 and int(match[2]) <= int(match[1]):
         decimal = pa.decimal128(int(match[1]), int(match[2]))
         return ColumnType(f"decimal({int(match[1])}, {int(match[2])})", decimal, _parsed(decimal, _as_digits))
@@ -219,6 +220,11 @@ def _parsed(
 
 def _as_text(value: object) -> str | None:
     return value if type(value) is str else None
+
+
+def _as_text_of_nanoseconds(value: object) -> str | None:
+    """64 bits of nanoseconds reach from September 1677 to April 2262. Not every Arrow refuses what lies beyond."""
+    return value if type(value) is str and "1678" <= value[:4] <= "2261" else None
 
 
 def _as_digits(value: object) -> str | None:

@@ -37,10 +37,12 @@ class Columns:
     unwritable: dict[int, str] = field(default_factory=dict)
 
     def array_of(self, values: list[Any], kind: pa.DataType) -> pa.Array | None:
-        """The array that some column has made of just these values already: ids and positions mostly are columns, too."""
+        """The array that some column has made of just these values already: ids and positions mostly are columns, too.
+
+        `values` are all text, or all integers; `kind` is the Arrow type for that."""
         for name, known in self.values.items():
             array = self.arrays[name]
-            # The type first: 1 equals True, but no list with a boolean in it has become an array of integers whole.
+            # A column's list may have True where `values` has 1; then that became a null.
             if array.type == kind and known == values and array.null_count == 0:
                 return array
         return None

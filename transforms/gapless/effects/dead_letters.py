@@ -1,6 +1,5 @@
 """`ParquetDeadLetters`: the events that were given up on, one file a promoted run, each with all it takes to apply it later."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +8,7 @@ import pyarrow as pa
 from gapless.effects.files import OutputFolder, Step, explained, no_step
 from gapless.effects.frozen_schema import ENVELOPE
 from gapless.effects.growing_file import GrowingFile
-from gapless.effects.lossless_json import NotJson, lossless_json
+from gapless.effects.lossless_json import NotJson, event_json
 from gapless.effects.protocol import DeadLetterRecord, RunOutput, RunStart
 from gapless.effects.settings import local_folder, require_compression, require_text
 from gapless.errors import EffectError
@@ -79,10 +78,11 @@ class ParquetDeadLetterWriter:
         self._file: GrowingFile | None = None
         self._held: list[dict[str, object]] = []
         self._rows = 0
+        self._broken: EffectError | None = None
         self.ended = False
 
     def add(self, record: DeadLetterRecord) -> str:
-        """Keep one; its payload as JSON text. Raises EffectError."""
+        """Keep one; its payload as JSON text. Raises EffectError; where the file itself fails, `finish` raises it too."""
         require_text("an event's id", record.event_id)
         payload = _payload(record)
         self._held.append(
@@ -102,6 +102,8 @@ class ParquetDeadLetterWriter:
 
     def finish(self) -> RunOutput:
         """The file, durable; without one where there is no dead letter. Raises EffectError, and leaves nothing then."""
+        if self._broken is not None:
+            raise self._broken
         if not self._rows:
             self.abandon()
             return RunOutput(None, None, 0)
@@ -138,7 +140,8 @@ class ParquetDeadLetterWriter:
         try:
             with explained(path):
                 self._file.append(pa.Table.from_pylist(self._held, schema=_SCHEMA))
-        except EffectError:
+        except EffectError as error:
+            self._broken = error
             self._folder.forget(path)
             self.abandon()
             raise
@@ -146,13 +149,9 @@ class ParquetDeadLetterWriter:
 
 
 def _payload(record: DeadLetterRecord) -> str:
-    """JSON of the event's data. What has no JSON form, which may be why the event is here, stands as Python writes it."""
     try:
-        return lossless_json(record.row).decode()
-    except NotJson:
-        try:
-            return json.dumps(record.row, default=repr, separators=(",", ":"))
-        except (TypeError, ValueError, RecursionError) as error:
-            raise EffectError(
-                f"event {record.event_id} cannot be kept as a dead letter: {error}", event_id=record.event_id
-            ) from error
+        return event_json(record.row)
+    except NotJson as error:
+        raise EffectError(
+            f"event {record.event_id} cannot be kept as a dead letter: {error.what}", event_id=record.event_id
+        ) from error

@@ -1,6 +1,7 @@
 """JSON text that says exactly what a value was: integers of any size, and no number turned into null on the way."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -27,6 +28,21 @@ def lossless_json(value: object) -> bytes:
         return _strict(value)
     # The quick encoder writes NaN as null. Where it wrote no null it met no NaN; else the strict one decides.
     return _strict(value) if b"null" in text else text
+
+
+def event_json(row: Mapping[str, object]) -> str:
+    """An event's data as JSON text. What has no JSON form stands in it as Python writes it. Raises NotJson where nothing helps.
+
+    >>> event_json({"at": float("inf"), "of": {1}})
+    '{"at":Infinity,"of":"{1}"}'
+    """
+    try:
+        return lossless_json(row).decode()
+    except NotJson:
+        try:
+            return json.dumps(row, default=repr, separators=(",", ":"))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise NotJson(f"an event's data cannot be kept: {error}") from error
 
 
 def _strict(value: object) -> bytes:

@@ -23,8 +23,8 @@ from gapless.progress import Domain
 if TYPE_CHECKING:
     from gapless.effects.parquet import ParquetSession
 
-ROW_GROUP_ROWS: Final = 65_536
-ROW_GROUP_BYTES: Final = 16 << 20
+ROW_GROUP_ROWS: Final = 32_768
+ROW_GROUP_BYTES: Final = 8 << 20
 """A row group is written at this many rows or bytes of Arrow data, whichever comes first. A writer holds one that is being
 filled and one that is being written; a process may have tens of writers open."""
 
