@@ -14,7 +14,7 @@ from gapless.effects.protocol import Effect
 from gapless.explain import explain
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
-from gapless.plan import Plan, partition_of, plan_run, to_be_read
+from gapless.plan import Plan, partition_of, plan_run, readable
 from gapless.progress import Bound, ChainState
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
@@ -175,7 +175,7 @@ class _Due:
 
     def __call__(self) -> frozenset[int]:
         while not self._run.stopping.is_set():
-            rows = [row for row in self._rows() if to_be_read(row, self._source)]
+            rows = self._rows()
             now = self._clock.now()
             due = frozenset(row.chain for row in rows if self._first or self._is_due(row, now))
             self._first = False
@@ -185,9 +185,10 @@ class _Due:
             self._clock.sleep(min(1.0, max(0.0, (min(later) - now).total_seconds())))
         return frozenset()
 
-    def _rows(self) -> Iterator[ChainRow]:
+    def _rows(self) -> list[ChainRow]:
         snapshot = self._store.snapshot(self._source.scope)
-        return (r for r in snapshot.chains if r.epoch_out is None and r.fencing_token <= self._number)
+        rows = readable(snapshot.scope, snapshot.chains, self._source)
+        return [row for row in rows if row.fencing_token <= self._number]
 
     def _is_due(self, row: ChainRow, now: datetime) -> bool:
         if row.state is ChainState.OPEN:

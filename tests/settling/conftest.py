@@ -11,7 +11,7 @@ from gapless.paging.readahead import FeedPool
 from gapless.plan import plan_run
 from gapless.progress import Bound
 from gapless.settling.publisher import Publisher
-from gapless.settling.retrying import Retries, RetryPolicy
+from gapless.settling.retrying import RetryPolicy
 from gapless.settling.settle import settle_chain
 from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store import Store, open_store
@@ -20,6 +20,7 @@ from gapless.testing import ManualClock
 from gapless.updates import PlanRequest
 
 PLENTY = 1000
+TO_THE_END = Slice()
 
 
 class Run:
@@ -33,7 +34,6 @@ class Run:
         self.store = options.pop("store", None) or bench.open()
         self.plan = plan_run(source, self.store, bench.request(source)) if twin_of is None else twin_of.plan
         self.feeds = FeedPool(source.open)
-        retries = Retries() if options.pop("local", False) else None
         run_id = self.plan.tasks[0].run_id if self.plan.tasks else None
         effect = options.pop("effect", bench.effect)
         self.worker = Worker(
@@ -44,7 +44,7 @@ class Run:
             feeds=self.feeds,
             publisher=Publisher(self.store, source.scope, run_id, clock=bench.clock, every=0.0),
             retry=options.pop("retry", RetryPolicy(attempts=3)),
-            retries=retries,
+            called_again=options.pop("local", False),
             clock=bench.clock,
             **options,
         )
@@ -52,13 +52,13 @@ class Run:
         bench.stack.callback(self.feeds.close)
 
     def stepping(
-        self, partition: str, limit: Slice = Slice(), claim: Callable[[], bool] = lambda: True
+        self, partition: str, limit: Slice = TO_THE_END, claim: Callable[[], bool] = lambda: True
     ) -> Iterator[Any]:
         """The generator itself: it stops after each promotion."""
         task = next(task for task in self.plan.tasks if task.partition == partition)
         return settle_chain(self.worker, task, claim, limit, self.tally)
 
-    def settle(self, partition: str, limit: Slice = Slice()) -> list[Any]:
+    def settle(self, partition: str, limit: Slice = TO_THE_END) -> list[Any]:
         """One call for one chain, to its end; what it emitted."""
         return list(self.stepping(partition, limit))
 

@@ -81,7 +81,9 @@ def test_a_crash_right_before_or_after_the_file_is_durable_repeats_nothing_in_th
         each_bench.run(source, target_rows=3).settle("a")
     assert each_bench.data() == {}
     assert each_bench.frontier() is None
-    assert len(each_bench.disk.durable) == (when == "after"), "an unlisted file is on the disk, and counts for nothing"
+    assert len(each_bench.disk.durable) == (when == "after"), (
+        "an unlisted file is on the disk, and counts for nothing"
+    )
     each_bench.effect.on_finish = lambda at: None
     each_bench.run(source).settle_all()
     assert each_bench.data() == {"a": ["a1", "a2", "a3", "a5", "a6"]}

@@ -62,7 +62,7 @@ def lay_out(source: Source, scope: FrontierRow, chains: Sequence[ChainRow], numb
     """Which chains are to be read under run `number`, and the progress every member starts with."""
     live = [row for row in chains if row.epoch_out is None]
     members = sum(1 for row in live if row.epoch_in is not None)
-    rows = sorted((row for row in live if to_be_read(row, source)), key=_lowest_first)
+    rows = sorted(readable(scope, live, source), key=_lowest_first)
     tasks = [task_of(row, scope, members, number, run_id) for row in rows]
     progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
     return Plan(number, tasks, rows, progress)
@@ -73,12 +73,29 @@ def _lowest_first(row: ChainRow) -> tuple[bool, Bound, str]:
     return (row.bound is not None, row.bound or Bound.before(0), row.partition)
 
 
+def readable(scope: FrontierRow, chains: Sequence[ChainRow], source: Source) -> list[ChainRow]:
+    """Those of a scope's live chains that are to be read. Under changed routing the chains of the old generation stop: the
+    generation that counts is that of the chains which the latest list named."""
+    routed = {row.generation for row in chains if row.listed == scope.observation and row.epoch_out is None}
+    return [
+        row
+        for row in chains
+        if row.epoch_out is None and (row.generation in routed or not routed) and to_be_read(row, source)
+    ]
+
+
 def to_be_read(row: ChainRow, source: Source) -> bool:
-    """Whether a chain has anything left for a bounded read: open or held, and not yet proved through the range's end."""
+    """Whether a chain has anything left for a bounded read: open or held, and short of the range's end.
+
+    That end is reached where it is proved, or, without certificates to wait for, where an event at or beyond it was read."""
     if row.state not in READABLE:
         return False
-    stop = source.range.stop
-    return not (stop is not None and row.bound is not None and row.bound >= Bound.before(stop))
+    if source.range.stop is None:
+        return True
+    stop = Bound.before(source.range.stop)
+    if source.basis() == "none" and row.read_to is not None and row.read_to >= stop:
+        return False
+    return row.bound is None or row.bound < stop
 
 
 def task_of(row: ChainRow, scope: FrontierRow, members: int, number: int, run_id: str) -> ReadTask:

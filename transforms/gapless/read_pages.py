@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -9,6 +10,7 @@ from apache_beam import pvalue
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
+from apache_beam.typehints.decorators import IOTypeHints
 
 from gapless.effects.protocol import Effect
 from gapless.page_restriction import Claim, PageRestriction, PageRestrictionTracker
@@ -17,7 +19,7 @@ from gapless.paging.source import Source
 from gapless.settling.local_run import LocalRun, current_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
-from gapless.settling.retrying import RetryPolicy
+from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.settle import settle_chain
 from gapless.settling.worker import Slice, Tally, Worker, no_step
 from gapless.state_format import PageRestrictionCoder
@@ -26,6 +28,8 @@ from gapless.store_ref import StoreRef
 from gapless.updates import PartitionProgress, ReadTask
 
 DEAD_LETTERS = "dead_letters"
+CLOSING_SECONDS = 60.0
+"""How long a teardown waits for the page under way; what is still in use then is left to the end of the process."""
 
 
 class Read(NamedTuple):
@@ -61,7 +65,8 @@ class SettleInPlace:
             publisher=Publisher(store, task.scope, task.run_id),
             dead_letters=self.dead_letters.open(task.scope, task.domain) if self.dead_letters else None,
             retry=self.retry,
-            retries=run.retries if run else None,
+            called_again=run is not None,
+            failures=run.failures if run else Failures(),
             on_step=self.on_step,
         )
 
@@ -74,6 +79,10 @@ class ReadPages(beam.PTransform[PCollection[ReadTask], Read]):
     def __init__(self, settle: SettleInPlace) -> None:
         super().__init__()
         self._settle = settle
+
+    def default_type_hints(self) -> IOTypeHints:
+        # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
+        return IOTypeHints.empty()
 
     def expand(self, tasks: PCollection[ReadTask]) -> Read:
         out = tasks | "Settle" >> beam.ParDo(_SettleChain(self._settle)).with_output_types(
@@ -112,29 +121,34 @@ class _SettleChain(beam.DoFn):
         self._settle = settle
         self._worker: Worker | None = None
         self._run: LocalRun | None = None
+        self._closing = False
+
+    def setup(self) -> None:
+        self._in_use = Lock()
 
     def process(
         self, element: ReadTask, tracker: Any = beam.DoFn.RestrictionParam(_RESTRICTIONS)
     ) -> Iterator[Any]:
-        if self._worker is None:
-            self._run = current_run(element.run_id)
-            self._worker = self._settle.worker(element, self._run)
-        tally = Tally()
-        for emitted in settle_chain(
-            self._worker, element, lambda: self._may_go_on(tracker), self._limit(), tally
-        ):
-            if isinstance(emitted, DeadLetter):
-                yield pvalue.TaggedOutput(DEAD_LETTERS, emitted)
-            else:
-                if self._run is not None:
-                    self._run.progressed(emitted)
-                yield emitted
-        if self._run is not None:
-            self._run.add(tally)
+        with self._in_use:
+            if self._worker is None:
+                self._run = current_run(element.run_id)
+                self._worker = self._settle.worker(element, self._run)
+            tally = Tally()
+            for emitted in settle_chain(
+                self._worker, element, lambda: self._may_go_on(tracker), self._limit(), tally
+            ):
+                if isinstance(emitted, DeadLetter):
+                    yield pvalue.TaggedOutput(DEAD_LETTERS, emitted)
+                else:
+                    if self._run is not None:
+                        self._run.progressed(emitted)
+                    yield emitted
+            if self._run is not None:
+                self._run.add(tally)
         tracker.try_claim(Claim.END)
 
     def _may_go_on(self, tracker: Any) -> bool:
-        if self._run is not None and self._run.stopping.is_set():
+        if self._closing or (self._run is not None and self._run.stopping.is_set()):
             return False
         return bool(tracker.try_claim(Claim.PAGE))
 
@@ -142,6 +156,16 @@ class _SettleChain(beam.DoFn):
         return self._run.limit if self._run is not None else Slice()
 
     def teardown(self) -> None:
+        # Where another worker of the process failed, Beam tears this one down from another thread, while it reads.
+        self._closing = True
+        if not self._in_use.acquire(timeout=CLOSING_SECONDS):
+            return
+        try:
+            self._close()
+        finally:
+            self._in_use.release()
+
+    def _close(self) -> None:
         worker, self._worker = self._worker, None
         if worker is None:
             return

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import msgspec
 
-from gapless.errors import InvalidPage, RoutingChanged, TokenCycle
+from gapless.errors import InvalidPage, PositionError, RoutingChanged, TokenCycle
 from gapless.paging.novelty import Novelty
 from gapless.paging.page import Page, Partition
 from gapless.paging.page_token import fingerprint
@@ -98,6 +98,7 @@ class PageChain:
         Raises InvalidPage (another page's successor, out of order, one id with two contents),
         RoutingChanged, or TokenCycle where the chain would go on for ever without anything new."""
         self._require_link(page)
+        self._require_positions(page)
         page = self._each_event_once(page)
         is_replay = hash(page.start_token) in self._asked
         self._require_order(page, is_replay)
@@ -117,6 +118,26 @@ class PageChain:
                 where=self._where(page),
                 remedy="the new generation is read as chains of its own, and enters by a cutover",
             )
+
+    def _require_positions(self, page: Page) -> None:
+        """Positions and certificate are of the scope's domain: a source of one's own may give others.
+
+        One position of each shape is tried: what has the same types is as good as it."""
+        shapes: dict[object, Position] = {}
+        for kind in set(map(type, page.positions)):
+            if kind is tuple:
+                for position in page.positions:
+                    shapes.setdefault(_shape(position), position)
+            else:
+                shapes[kind] = next(position for position in page.positions if type(position) is kind)
+        positions = list(shapes.values())
+        if page.certificate is not None:
+            positions.append(page.certificate.bound.position)
+        for position in positions:
+            try:
+                self._domain.key(Bound.before(position))
+            except PositionError as error:
+                self._refuse(f"position {position!r} is none of the scope's domain: {error.what}", page)
 
     def _each_event_once(self, page: Page) -> Page:
         """An event that stands twice on a page, alike in every way, is one. Raises InvalidPage where it
@@ -262,6 +283,10 @@ class PageChain:
         raise InvalidPage(
             what, where=self._where(page), remedy="correct the job file, or have the source keep to it"
         )
+
+
+def _shape(position: Position) -> object:
+    return tuple(map(_shape, position)) if isinstance(position, tuple) else type(position)
 
 
 def _content(page: Page, index: int) -> bytes:

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
+from gapless.paging.chain import PageChain
 from gapless.paging.page import Page, Partition
 from gapless.paging.source import Session
 
@@ -18,11 +19,13 @@ MAX_ROWS_AHEAD = 8192
 class PageFeed:
     """The pages of one chain from `token` on, fetched by a thread of its own, at most `room` events ahead.
 
-    `next` gives them in order; an error of the source surfaces there, after the pages before it. Used by one consumer."""
+    `next` gives them in order; an error of the source surfaces there, after the pages before it. Used by one consumer.
+    `chain` is where that consumer may leave what it knows of the pages so far, while the feed is parked."""
 
     def __init__(self, session: Session, partition: Partition, token: str | None, room: int) -> None:
         self.session = session
         self.token = token
+        self.chain: PageChain | None = None
         self._partition = partition
         self._room = room
         self._ready: deque[Page | BaseException] = deque()
@@ -30,6 +33,7 @@ class PageFeed:
         self._changed = threading.Condition()
         self._stopped = False
         self._finished = False
+        self._given_out = False
         self._thread = threading.Thread(target=self._fill, args=(token,), name="gapless-fetch", daemon=True)
         self._thread.start()
 
@@ -45,7 +49,14 @@ class PageFeed:
             self._rows -= len(item)
             self._changed.notify_all()
         self.token = item.next_token
+        self._given_out = item.end
         return item
+
+    def stands_at(self, token: str | None) -> bool:
+        """Whether the next thing this feed gives is the page that starts with `token`, and no error.
+
+        A feed that has given the chain's last page stands nowhere: its next token, None, is no start."""
+        return self.token == token and not self._given_out and not self._failed()
 
     def set_room(self, room: int) -> None:
         """How many events may be fetched and not yet taken; one page always may."""
@@ -69,14 +80,12 @@ class PageFeed:
         """The thread makes no further use of the session."""
         return self._finished
 
-    @property
-    def failed(self) -> bool:
-        """The next thing this feed gives is an error: asking anew may answer."""
-        with self._changed:
-            return bool(self._ready) and isinstance(self._ready[0], BaseException)
-
     def join(self, timeout: float | None = None) -> None:
         self._thread.join(timeout)
+
+    def _failed(self) -> bool:
+        with self._changed:
+            return bool(self._ready) and isinstance(self._ready[0], BaseException)
 
     def _may_fetch(self) -> bool:
         if self._stopped:
@@ -128,7 +137,7 @@ class FeedPool:
         with self._lock:
             feed = self._parked.pop(key, None)
         if feed is not None:
-            if feed.token == token and not feed.failed:
+            if feed.stands_at(token):
                 feed.set_room(room)
                 return feed
             self.retire(feed)
@@ -172,7 +181,10 @@ class FeedPool:
 
     def give_back(self, session: Session) -> None:
         with self._lock:
-            self._idle.append(session)
+            if not self._closed:
+                self._idle.append(session)
+                return
+        session.close()
 
     def close(self) -> None:
         """Stop every feed; sessions are closed as their threads leave them, without waiting for a slow source."""
@@ -190,4 +202,3 @@ class FeedPool:
                 idle.append(feed.session)
         for session in idle:
             session.close()
-

@@ -1,7 +1,9 @@
 """One chain under one take: fetch, apply, promote, until the slice, the range, the source or an error ends the reading."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from enum import Enum
 
 from gapless.effects.protocol import EventFailure
 from gapless.errors import (
@@ -19,6 +21,8 @@ from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page import Page
 from gapless.paging.readahead import PageFeed
 from gapless.plan import partition_of, progress_of, to_be_read
+from gapless.progress import ChainState
+from gapless.settling.foreign_errors import of_source
 from gapless.settling.hold import EventHeld, blocker_for, state_for
 from gapless.settling.open_run import OpenRun
 from gapless.settling.worker import Slice, Tally, Worker
@@ -28,7 +32,17 @@ from gapless.updates import PartitionProgress, ReadTask
 MAX_RESTARTS = 3
 """Restarts at the certified bound without a promotion in between, before the chain is left as a gap."""
 
+_TRYING_AGAIN_IS_NO_HELP = (SchemaDrift, InvalidPage, TokenExpired, RangeTrimmed, TokenCycle, RoutingChanged)
+
 Emitted = PartitionProgress | DeadLetter
+
+
+class _Then(Enum):
+    """What follows a step: another one; another one after the open run is promoted; or nothing more in this call."""
+
+    READ_ON = "read on"
+    PROMOTE_FIRST = "promote first"
+    LEAVE = "leave"
 
 
 class ChainReading:
@@ -41,109 +55,133 @@ class ChainReading:
         self._limit = limit
         self._tally = tally
         self._partition = partition_of(task)
+        self._where = f"partition {task.partition}"
         self._key = (task.scope, task.chain)
-        self._receipts = worker.store.receipts(row.chain) if row.blocker is not None else {}
+        self._receipts = self._stored_receipts()
         self._deadline = None if limit.seconds is None else worker.clock.monotonic() + limit.seconds
         self._pages_left = limit.pages
-        self._restarts = 0
-        self._failures = 0
+        self._failures = worker.failures
         self._finished = False
         self._feed: PageFeed | None = None
         self._chain = self._page_chain()
         self._run = self._new_run()
 
     def read(self, claim: Callable[[], bool]) -> Iterator[Emitted]:
-        """Yields after each promotion and hold. Raises StoreError only."""
+        """Yields after each promotion and hold. Raises StoreError, and ConfigurationError where the source cannot be opened."""
         try:
             while not self._finished:
                 try:
-                    more = self._step(claim)
-                    if not more or self._run.full(self._worker.clock.monotonic()):
-                        yield from self._promote()
-                    if not more:
+                    then = self._step(claim)
+                    if then is _Then.READ_ON and not self._run.full(self._worker.clock.monotonic()):
+                        continue
+                    lost = yield from self._promote()
+                    if then is _Then.LEAVE and not lost:
                         return
                 except (SourceError, EffectError) as error:
                     yield from self._stop_at(error)
         finally:
+            known = self._chain if self._run.pages == 0 else None
             self._run.abandon()
-            self._leave_feed()
+            self._leave_feed(known)
 
-    def _step(self, claim: Callable[[], bool]) -> bool:
-        """Fetch and apply one page; False when this call is to read no further."""
+    def _step(self, claim: Callable[[], bool]) -> _Then:
+        """Fetch and apply one page."""
         if self._run.finishes_chain or not to_be_read(self._row, self._worker.source):
-            return False
+            return _Then.LEAVE
         if self._slice_is_over() or not claim():
-            return False
+            return _Then.LEAVE
         page = self._fetch()
-        if page is None:
-            return False
+        if isinstance(page, _Then):
+            return page
         began = self._worker.clock.monotonic()
         self._worker.on_step("fetched")
-        checked = self._chain.accept(page)
+        with of_source(self._where):
+            checked = self._chain.accept(page)
         self._apply(checked)
         self._worker.on_step("applied")
         self._tally.pages += 1
         if self._pages_left is not None:
             self._pages_left -= 1
         self._tally.worked += self._worker.clock.monotonic() - began
-        return True
+        return _Then.READ_ON
 
     def _slice_is_over(self) -> bool:
         if self._pages_left is not None and self._pages_left <= 0:
             return True
         return self._deadline is not None and self._worker.clock.monotonic() >= self._deadline
 
-    def _fetch(self) -> Page | None:
+    def _fetch(self) -> Page | _Then:
+        """The next page; where it does not come, whether the run comes of age before this call's patience ends."""
         # What is fetched and not promoted is read again after a crash: together with the open run at most one run.
         room = max(0, self._worker.target_rows - self._run.rows)
-        if self._feed is None:
-            self._feed = self._worker.feeds.take(self._key, self._partition, self._chain.next_token, room)
-        else:
-            self._feed.set_room(room)
+        feed = self._feed or self._taken_feed(room)
+        feed.set_room(room)
         began = self._worker.clock.monotonic()
-        timeout = self._limit.patience
-        if self._deadline is not None:
-            left = max(0.0, self._deadline - began)
-            timeout = left if timeout is None else min(timeout, left)
+        patience = self._patience(began)
+        age = self._run.seconds_left(began)
+        comes_of_age = age is not None and (patience is None or age < patience)
         try:
-            return self._feed.next(timeout)
+            with of_source(self._where):
+                page = feed.next(age if comes_of_age else patience)
         finally:
             self._tally.waited += self._worker.clock.monotonic() - began
+        if page is not None:
+            return page
+        return _Then.PROMOTE_FIRST if comes_of_age else _Then.LEAVE
+
+    def _patience(self, now: float) -> float | None:
+        if self._deadline is None:
+            return self._limit.patience
+        left = max(0.0, self._deadline - now)
+        return left if self._limit.patience is None else min(self._limit.patience, left)
 
     def _apply(self, checked: CheckedPage) -> None:
         """Give the page to the effect until every event has an outcome. Raises EventHeld where one is to be held."""
-        skip = frozenset(self._receipts)
-        dead: list[EventFailure] = []
+        receipts = [event for event in checked.page.ids if event in self._receipts] if self._receipts else []
+        letters = self._run.skipped_letters(checked, self._receipts) if receipts else []
+        skip = frozenset(receipts)
         while failures := self._run.apply(checked, skip):
-            tried = self._count_failure()
-            if tried < self._worker.retry.attempts and any(f.code == "unsettled_event" for f in failures):
-                self._wait_in_place(failures[0], tried)
-            elif self._worker.dead_letters is not None:
-                dead.extend(failures)
-                skip |= {failure.event_id for failure in failures}
-            else:
-                raise EventHeld(failures[0])
-        self._run.accept(checked, self._worker.clock.monotonic(), dead)
+            given_up = self._given_up_on(failures)
+            letters += [self._dead_letter(failure, checked) for failure in given_up]
+            skip |= {failure.event_id for failure in given_up}
+        self._run.accept(checked, self._worker.clock.monotonic(), letters, receipts)
+        self._failures.applied(self._row.chain, checked.page.ids)
 
-    def _count_failure(self) -> int:
-        if self._worker.retries is not None:
-            return self._worker.retries.failed(self._row.chain, self._run.next_sequence)
-        self._failures += 1
-        return self._failures
+    def _given_up_on(self, failures: Sequence[EventFailure]) -> Sequence[EventFailure]:
+        """Those of the failures that are tried no more; waits first where others are. Raises EventHeld."""
+        retry = self._worker.retry
+        counts = self._failures.events_failed(self._row.chain, [failure.event_id for failure in failures])
+        again = [
+            failure
+            for failure in failures
+            if failure.code == "unsettled_event" and counts[failure.event_id] < retry.attempts
+        ]
+        given_up = [failure for failure in failures if failure not in again]
+        if given_up and self._worker.dead_letters is None:
+            raise EventHeld(given_up[0])
+        if again:
+            delay = retry.delay(max(counts[failure.event_id] for failure in again))
+            if self._worker.called_again:
+                # A later call tries again; this one holds nobody up.
+                raise EventHeld(again[0], retry_at=self._worker.clock.now() + timedelta(seconds=delay))
+            self._worker.clock.sleep(delay)
+        return given_up
 
-    def _wait_in_place(self, failure: EventFailure, tried: int) -> None:
-        """Wait before the next attempt; where a later call tries again, raise EventHeld instead and hold nobody up."""
-        delay = self._worker.retry.delay(tried)
-        if self._worker.retries is not None:
-            raise EventHeld(failure, retry_at=self._worker.clock.now() + timedelta(seconds=delay))
-        self._worker.clock.sleep(delay)
-
-    def _promote(self) -> Iterator[Emitted]:
-        """Make the open run durable and swap the row. A lost swap rereads; a run of another generation is dropped."""
-        run, self._run = self._run, self._new_run()
-        if run.pages == 0:
-            return
+    def _dead_letter(self, failure: EventFailure, checked: CheckedPage) -> DeadLetter:
         try:
+            return self._run.dead_letter(failure, checked)
+        except EffectError as error:
+            reason = f"{failure.reason}; and it cannot be kept as a dead letter: {error.what}"
+            raise EventHeld(replace(failure, reason=reason)) from error
+
+    def _promote(self) -> Generator[Emitted, None, bool]:
+        """Make the open run durable and swap the row; True where the swap was lost, and the row reread.
+
+        A run of another generation is dropped: then, and where the run cannot be made durable, raises."""
+        run, self._run = self._run, self._new_run()
+        try:
+            if run.pages == 0:
+                return False
             if run.unproven_generation and self._row.generation:
                 self._refuse_other_generation(self._generation_now())
             promotion = run.promotion()
@@ -153,21 +191,32 @@ class ChainReading:
         promoted = self._worker.store.promote(promotion)
         self._worker.on_step("committed")
         if promoted is None:
-            yield from self._go_on_from(self._worker.store.chain(self._row.chain))
-            return
+            yield from self._go_on_from(self._reread())
+            return True
         self._row = promoted
-        self._receipts = {}
-        self._failures = self._restarts = 0
+        self._receipts = {e: o for e, o in self._receipts.items() if e not in (promotion.settled or ())}
+        self._failures.promoted(self._row.chain)
         self._run = self._new_run()
         self._worker.publisher.tick()
         self._worker.on_step("published")
         yield self._progress()
         yield from promotion.dead_letters
+        return False
+
+    def _reread(self) -> ChainRow:
+        """The row as it now stands, after a lost swap. A twin that has held it is through with it: it is opened again."""
+        row = self._worker.store.chain(self._row.chain)
+        if row.state is ChainState.HELD and row.fencing_token == self._task.fencing_token:
+            return self._worker.store.take(row.chain, row.fencing_token) or self._worker.store.chain(
+                row.chain
+            )
+        return row
 
     def _go_on_from(self, row: ChainRow) -> Iterator[Emitted]:
-        """This worker lost the swap: a twin or a newer run was first. Old and new are never merged."""
+        """Leave what is in hand and read on from `row`: old and new are never merged."""
         fenced = row.fencing_token != self._task.fencing_token
         self._row = row
+        self._receipts = self._stored_receipts()
         self._leave_feed()
         self._chain = self._page_chain()
         self._run = self._new_run()
@@ -177,73 +226,83 @@ class ChainReading:
     def _generation_now(self) -> str:
         session = self._worker.feeds.session()
         try:
-            return session.generation()
+            with of_source(self._where):
+                return session.generation()
         finally:
             self._worker.feeds.give_back(session)
 
-    def _refuse_other_generation(self, generation: str | None) -> None:
-        if generation is not None and generation != self._row.generation:
+    def _refuse_other_generation(self, generation: str) -> None:
+        if generation != self._row.generation:
             raise RoutingChanged(
                 f"the source answers under routing generation {generation!r}; this chain is read under {self._row.generation!r}",
-                where=f"partition {self._row.partition}",
+                where=self._where,
                 remedy="the run of pages was dropped; gapless status shows the membership",
             )
 
     def _stop_at(self, error: SourceError | EffectError) -> Iterator[Emitted]:
         """Promote what was settled before the error, then restart the chain, or make the error its durable state."""
         try:
-            yield from self._promote()
+            lost = yield from self._promote()
         except (SourceError, EffectError) as later:
             # The run before the error could not be promoted either: that comes first in the chain, and is what holds it.
-            error = later
-        if self._finished:
+            error, lost = later, False
+        if self._finished or lost:
             return
-        if isinstance(error, TokenExpired) and self._restarts < MAX_RESTARTS:
-            token = None if self._row.bound is None else self._worker.source.restart_token(self._row.bound)
-            if token is not None:
-                yield from self._restart(token, error)
-                return
+        if isinstance(error, TokenExpired) and (token := self._restart_token()) is not None:
+            yield from self._restart(token, error)
+            return
         retry_at = self._retry_at(error)
-        if retry_at is not None and self._worker.retries is None:
+        if retry_at is not None and not self._worker.called_again:
             # Nobody calls again: wait here. What was not promoted is fetched anew.
-            self._worker.clock.sleep((retry_at - self._worker.clock.now()).total_seconds())
+            self._worker.clock.sleep(max(0.0, (retry_at - self._worker.clock.now()).total_seconds()))
             yield from self._go_on_from(self._row)
         else:
             yield from self._hold(error, retry_at)
 
     def _retry_at(self, error: SourceError | EffectError) -> datetime | None:
         """When this error may be tried again within the run; None: its budget is used up, or trying does not help."""
-        now = self._worker.clock.now()
         if isinstance(error, EventHeld):
             return error.retry_at
-        if isinstance(
-            error, (SchemaDrift, InvalidPage, TokenExpired, RangeTrimmed, TokenCycle, RoutingChanged)
-        ):
+        if isinstance(error, _TRYING_AGAIN_IS_NO_HELP):
             return None
-        if isinstance(error, SourceUnavailable) and error.retry_after is None:
+        retry_after = error.retry_after if isinstance(error, SourceUnavailable) else 0.0
+        if retry_after is None:
             return None
-        tried = self._count_failure()
+        tried = self._failures.failed(self._row.chain)
         if tried >= self._worker.retry.attempts:
             return None
-        wait = self._worker.retry.delay(tried)
-        if isinstance(error, SourceUnavailable) and error.retry_after is not None:
-            wait = max(wait, error.retry_after)
-        return now + timedelta(seconds=wait)
+        wait = max(self._worker.retry.delay(tried), retry_after)
+        return self._worker.clock.now() + timedelta(seconds=wait)
+
+    def _restart_token(self) -> str | None:
+        """Where the chain restarts after its token has died; None where it cannot, or has too often without getting on."""
+        if self._row.bound is None:
+            return None
+        with of_source(self._where):
+            token = self._worker.source.restart_token(self._row.bound)
+        if token is None or self._failures.restarted(self._row.chain) > MAX_RESTARTS:
+            return None
+        return token
 
     def _restart(self, token: str, error: TokenExpired) -> Iterator[Emitted]:
-        self._restarts += 1
         row = self._worker.store.restart(self._row, token, error.what)
-        yield from self._go_on_from(self._worker.store.chain(self._row.chain) if row is None else row)
+        yield from self._go_on_from(self._reread() if row is None else row)
 
     def _hold(self, error: SourceError | EffectError, retry_at: datetime | None) -> Iterator[Emitted]:
         blocker = blocker_for(error, self._worker.clock.now(), retry_at)
         held = self._worker.store.hold(self._row, state_for(error), blocker)
         self._worker.on_step("held")
-        yield from self._go_on_from(self._worker.store.chain(self._row.chain))
+        yield from self._go_on_from(self._worker.store.chain(self._row.chain) if held else self._reread())
         self._finished = self._finished or held
 
     def _progress(self) -> PartitionProgress:
         return progress_of(self._row, self._task.domain, self._task.epoch, self._task.members)
+
+    def _stored_receipts(self) -> Mapping[str, str]:
+        # An operator's skip counts the event as a dead letter: without one, and without a blocker, there are no receipts.
+        if self._row.blocker is None and not self._row.dead_letters:
+            return {}
+        return self._worker.store.receipts(self._row.chain)
 
     def _page_chain(self) -> PageChain:
         return PageChain(
@@ -267,16 +326,25 @@ class ChainReading:
             self._worker.max_run_seconds,
         )
 
-    def _leave_feed(self) -> None:
-        """Park the feed where it stands at the committed token, so that a later call takes it up; else end it."""
+    def _taken_feed(self, room: int) -> PageFeed:
+        """The feed that an earlier call has left, with what that one knew of the pages before, or a new one.
+
+        (A call that knew nothing of them would never find a circle of tokens that is longer than its slice.)"""
+        self._feed = feed = self._worker.feeds.take(self._key, self._partition, self._chain.next_token, room)
+        known, feed.chain = feed.chain, None
+        if known is not None:
+            self._chain = known
+        return feed
+
+    def _leave_feed(self, known: PageChain | None = None) -> None:
+        """Park the feed where it stands at the committed token, so that a later call takes it up; else end it.
+
+        `known` is what was seen of the pages before; None where not all of them were promoted."""
         feed, self._feed = self._feed, None
         if feed is None:
             return
-        if (
-            feed.token == self._row.page_token
-            and not feed.failed
-            and to_be_read(self._row, self._worker.source)
-        ):
+        if feed.stands_at(self._row.page_token) and to_be_read(self._row, self._worker.source):
+            feed.chain = known
             self._worker.feeds.park(self._key, feed)
         else:
             self._worker.feeds.retire(feed)

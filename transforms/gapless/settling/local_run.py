@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gapless.paging.readahead import FeedPool
-from gapless.settling.retrying import Retries
+from gapless.settling.retrying import Failures
 from gapless.settling.worker import Slice, Tally
 from gapless.updates import PartitionProgress
 
@@ -25,7 +25,7 @@ class LocalRun:
 
     run_id: str
     feeds: FeedPool
-    retries: Retries = field(default_factory=Retries)
+    failures: Failures = field(default_factory=Failures)
     limit: Slice = field(default_factory=Slice)
     due: frozenset[int] | None = None
     on_progress: Callable[[PartitionProgress], None] = ignore_progress

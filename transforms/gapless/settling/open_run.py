@@ -1,8 +1,10 @@
 """An open run: pages of one chain that were applied and wait to be promoted together."""
 
-from collections.abc import Mapping, Sequence, Set
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
+from typing import Final, Protocol
 
+from gapless.effects.lossless_json import NotJson, event_json
 from gapless.effects.protocol import (
     DeadLetterRecord,
     EffectSession,
@@ -11,9 +13,14 @@ from gapless.effects.protocol import (
     RunStart,
     RunWriter,
 )
+from gapless.errors import EffectError
 from gapless.paging.chain import CheckedPage
-from gapless.progress import Assertion, Bound, Domain
+from gapless.progress import Assertion, Bound, Domain, highest
+from gapless.settling.foreign_errors import of_effect
 from gapless.store.records import ChainRow, DeadLetter, Promotion, Violation
+
+MOST_DEAD: Final = 4096
+"""A run is promoted with so many dead letters: they go into the store in the promotion's own transaction."""
 
 
 class DeadLetterWriter(Protocol):
@@ -40,7 +47,9 @@ class DeadLetterEffect(Protocol):
 
 
 class OpenRun:
-    """Collects checked pages from `row`'s committed token on. `opened` is monotonic seconds; used by one thread."""
+    """Collects checked pages from `row`'s committed token on. `opened` is monotonic seconds; used by one thread.
+
+    Whatever the effect raises is an EffectError here."""
 
     def __init__(
         self,
@@ -61,6 +70,7 @@ class OpenRun:
         self._writer: RunWriter | None = None
         self._dead_writer: DeadLetterWriter | None = None
         self._dead: list[DeadLetter] = []
+        self._settled: list[str] = []
         self._violations: list[Violation] = []
         self._opened: float | None = None
         self._bound: Bound | None = None
@@ -88,47 +98,88 @@ class OpenRun:
         """Whether the run is to be promoted: enough events, or old enough."""
         if self._opened is None:
             return False
-        return self.rows >= self._target_rows or now - self._opened >= self._max_seconds
+        dead = len(self._dead)
+        return self.rows + dead >= self._target_rows or dead >= MOST_DEAD or self.seconds_left(now) == 0
+
+    def seconds_left(self, now: float) -> float | None:
+        """Until the run is old enough to be promoted; None while no page is in it."""
+        return None if self._opened is None else max(0.0, self._opened + self._max_seconds - now)
 
     def apply(self, checked: CheckedPage, skip: Set[str]) -> Sequence[EventFailure]:
-        """Give a page to the effect, all but `skip`; the events that failed, and then nothing of the page is in the run."""
+        """Give a page to the effect, all but `skip`; the events that failed, and then nothing of the page is in the run.
+
+        After an EffectError the page is not in the run either; whether the pages before it are, `promotion` tells."""
         if not checked.page.ids:
             return ()
-        if self._writer is None:
-            self._writer = self._effect.begin(self._start)
-        return self._writer.add(checked.page, self.next_sequence, skip)
+        with of_effect():
+            if self._writer is None:
+                self._writer = self._effect.begin(self._start)
+            return self._writer.add(checked.page, self.next_sequence, skip)
 
-    def _dead_letter(self, failure: EventFailure, checked: CheckedPage) -> None:
-        record = DeadLetterRecord(
-            partition=self._row.partition,
-            sequence=self.next_sequence,
-            event_id=failure.event_id,
-            position=failure.position,
-            reason=failure.reason,
-            row=checked.page.rows[failure.index],
-        )
-        if self._dead_letter_session is None:
-            raise AssertionError("an event may only be dead-lettered where the job says so")
-        if self._dead_writer is None:
-            self._dead_writer = self._dead_letter_session.begin(self._start)
-        payload = self._dead_writer.add(record)
-        self._dead.append(
-            DeadLetter(
-                record.partition, record.sequence, record.event_id, record.position, record.reason, payload
+    def dead_letter(self, failure: EventFailure, checked: CheckedPage) -> DeadLetter:
+        """Keep an event of the page, to be given to `accept` with it. Raises EffectError."""
+        row = checked.page.rows[failure.index]
+        with of_effect():
+            if self._dead_letter_session is None:
+                return self._letter(failure, event_json(row))
+            if self._dead_writer is None:
+                self._dead_writer = self._dead_letter_session.begin(self._start)
+            record = DeadLetterRecord(
+                partition=self._row.partition,
+                sequence=self.next_sequence,
+                event_id=failure.event_id,
+                position=failure.position,
+                reason=failure.reason,
+                row=row,
             )
+            return self._letter(failure, self._dead_writer.add(record))
+
+    def skipped_letters(self, checked: CheckedPage, receipts: Mapping[str, str]) -> list[DeadLetter]:
+        """The events of the page that were given up on by an operator's word before their data was there.
+
+        The store knows them by name only: it is given the data now. Where that cannot be written to the files, it does not
+        hold what was released."""
+        letters = []
+        for index, event_id in enumerate(checked.page.ids):
+            if receipts.get(event_id) != "dead_lettered":
+                continue
+            skipped = EventFailure(index, event_id, checked.page.positions[index], "skipped by an operator")
+            try:
+                letters.append(self.dead_letter(skipped, checked))
+            except EffectError:
+                with suppress(NotJson):
+                    letters.append(self._letter(skipped, event_json(checked.page.rows[index])))
+        return letters
+
+    def _letter(self, failure: EventFailure, payload: str) -> DeadLetter:
+        return DeadLetter(
+            self._row.partition,
+            self.next_sequence,
+            failure.event_id,
+            failure.position,
+            failure.reason,
+            payload,
         )
 
-    def accept(self, checked: CheckedPage, now: float, dead: Sequence[EventFailure] = ()) -> None:
-        """The page is applied, all but the events in `dead`, whose outcome is `dead_lettered`: durable with the promotion."""
+    def accept(
+        self,
+        checked: CheckedPage,
+        now: float,
+        dead_letters: Sequence[DeadLetter] = (),
+        receipts: Collection[str] = (),
+    ) -> None:
+        """The page is applied, all but its dead letters, whose outcome is durable with the promotion.
+
+        `receipts` are the events on it that had their outcome before: their receipts end with this run."""
         page = checked.page
-        for failure in dead:
-            self._dead_letter(failure, checked)
         if self._opened is None:
             self._opened = now
         sequence = self.next_sequence
         self.pages += 1
         self.events += len(page.ids)
         self.rows = self._writer.rows if self._writer is not None else 0
+        self._dead.extend(dead_letters)
+        self._settled.extend(receipts)
         self._violations.extend(
             Violation(
                 partition=self._row.partition,
@@ -145,7 +196,8 @@ class OpenRun:
         if page.generation is None:
             self.unproven_generation = True
         if page.positions:
-            self._read_to = Bound.through(page.positions[-1])
+            # Not the last one's: behind a certified bound, events may come in any order.
+            self._read_to = highest(self._read_to, Bound.through(max(page.positions)))
         self._certify(checked, sequence)
         self.ends = page.end
         self.done = checked.done
@@ -172,16 +224,10 @@ class OpenRun:
 
     def promotion(self) -> Promotion:
         """Make the run durable and say how to promote it. Raises EffectError; then the run is to be abandoned."""
-        output = self._writer.finish() if self._writer is not None else RunOutput(None, None, 0)
-        self._writer = None
-        letters = self._dead
-        if self._dead_writer is not None:
-            where = self._dead_writer.finish().path
-            self._dead_writer = None
-            letters = [
-                DeadLetter(d.partition, d.sequence, d.event_id, d.position, d.reason, d.payload, path=where)
-                for d in self._dead
-            ]
+        with of_effect():
+            output = self._writer.finish() if self._writer is not None else RunOutput(None, None, 0)
+            self._writer = None
+            letters = self._finished_letters()
         return Promotion(
             expected=self._row,
             pages=self.pages,
@@ -200,13 +246,24 @@ class OpenRun:
             evidence=self._evidence,
             dead_letters=letters,
             violations=self._violations,
+            settled=self._settled,
         )
+
+    def _finished_letters(self) -> list[DeadLetter]:
+        if self._dead_writer is None:
+            return self._dead
+        where = self._dead_writer.finish().path
+        self._dead_writer = None
+        return [
+            DeadLetter(d.partition, d.sequence, d.event_id, d.position, d.reason, d.payload, path=where)
+            for d in self._dead
+        ]
 
     def abandon(self) -> None:
         """Leave nothing of it behind."""
-        if self._writer is not None:
-            self._writer.abandon()
-            self._writer = None
-        if self._dead_writer is not None:
-            self._dead_writer.abandon()
-            self._dead_writer = None
+        writer, self._writer = self._writer, None
+        dead_writer, self._dead_writer = self._dead_writer, None
+        if writer is not None:
+            writer.abandon()
+        if dead_writer is not None:
+            dead_writer.abandon()

@@ -19,8 +19,8 @@ def settle_chain(
 ) -> Iterator[PartitionProgress | DeadLetter]:
     """Read one chain within `limit`; yields where it durably stands, first and after each promotion, and its dead letters.
 
-    `claim` is asked before each page and may end the reading. Raises StoreError only: what the source or the effect does
-    wrong becomes the chain's durable state."""
+    `claim` is asked before each page and may end the reading. Raises StoreError, and ConfigurationError for what the whole job
+    lacks (an unset secret): what the source or the effect does wrong becomes the chain's durable state."""
     if not claim():
         return
     row = worker.store.take(task.chain, task.fencing_token)

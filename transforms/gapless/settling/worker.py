@@ -9,7 +9,7 @@ from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
 from gapless.settling.open_run import DeadLetterSession
 from gapless.settling.publisher import Publisher
-from gapless.settling.retrying import Retries, RetryPolicy
+from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.store import Store
 
 MAX_RUN_SECONDS = 10.0
@@ -44,8 +44,8 @@ def no_step(name: str) -> None:
 class Worker:
     """Used by one thread, one chain at a time.
 
-    `retries` is shared by the calls of a process where failures are tried again by a later call; None: tried again within
-    the call, which waits meanwhile."""
+    `called_again`: a later call goes on with what this one leaves, so that nothing is waited for in place. `failures`
+    are shared by the calls that follow each other."""
 
     source: Source
     effect: EffectSession
@@ -55,7 +55,8 @@ class Worker:
     publisher: Publisher
     dead_letters: DeadLetterSession | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    retries: Retries | None = None
+    called_again: bool = False
+    failures: Failures = field(default_factory=Failures)
     max_run_seconds: float = MAX_RUN_SECONDS
     clock: Clock = field(default_factory=SystemClock)
     on_step: Callable[[str], None] = no_step
