@@ -46,7 +46,10 @@ def encode_integer(value: int) -> bytes:
 
 
 def decode_integer(key: bytes, start: int) -> tuple[int, int]:
-    """The integer that begins at `start`, and where it ends. Raises PositionError for damaged bytes."""
+    """The integer that begins at `start`, and where it ends. Raises PositionError for damaged bytes.
+
+    An integer has one key: what could be written shorter is damaged.
+    """
     if start >= len(key):
         raise _damaged(key)
     if key[start] < _ZERO:
@@ -61,7 +64,8 @@ def decode_integer(key: bytes, start: int) -> tuple[int, int]:
     else:
         begin = start + 1 + _LENGTH_BYTES
         size = int.from_bytes(key[start + 1 : begin], "big")
-    if begin + size > len(key):
+    too_long = begin > start + 1 and size < _SHORT_LIMIT
+    if begin + size > len(key) or too_long or (size and key[begin] == 0):
         raise _damaged(key)
     return int.from_bytes(key[begin : begin + size], "big"), begin + size
 
