@@ -4,7 +4,7 @@ A thread of its own draws. It reads the published frontier from the store, by a 
 their chains stand. Rich is imported where there is a terminal, once the run has begun.
 """
 
-import sys
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -125,8 +125,8 @@ class Display:
     def put_back(self) -> None:
         """Make the cursor visible again, now, whatever the thread is doing: the process ends right after."""
         if self._screen is not None and on_terminal():
-            sys.stderr.write("\x1b[?25h")
-            sys.stderr.flush()
+            # Past Python's buffers: this runs in a signal handler.
+            os.write(2, b"\x1b[?25h")
 
     def _draw(self) -> None:
         self._screen = screen = self._make_screen()

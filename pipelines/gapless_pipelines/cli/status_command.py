@@ -21,6 +21,7 @@ from gapless_pipelines.cli.printing import (
 
 BLOCKERS_SHOWN = 10
 PARTITIONS_SHOWN = 10
+_STILL_TO_BE_READ = frozenset({"not_started", "no_bound", "not_joined"})
 
 
 def status(
@@ -65,15 +66,15 @@ def status_lines(document: Mapping[str, Any]) -> Iterator[str]:
     )
     yield (
         f"  {plural(counts['pages'], 'page')}, {plural(counts['events'], 'event')},"
-        f" {plural(counts['dead_letters'], 'dead letter')}, {plural(counts['violations'], 'violation')},"
-        f" schema drift in {plural(counts['schema_drift'], 'event')}"
+        f" {plural(counts['dead_letters'], 'dead letter')}, {plural(counts['violations'], 'violation')}"
+        + (f", schema drift in {plural(counts['schema_drift'], 'event')}" if counts["schema_drift"] else "")
     )
     if document["run"] is not None:
         yield f"  {_run_text(document['run'], document['as_of'])}"
     if document["withheld"] is not None:
         yield f"withheld: {withheld_text(document['withheld'])}"
     for blocker in document["blockers"][:BLOCKERS_SHOWN]:
-        yield f"held: {blocker_text(blocker)}"
+        yield f"{'waiting' if blocker['code'] in _STILL_TO_BE_READ else 'held'}: {blocker_text(blocker)}"
     more = len(document["blockers"]) - BLOCKERS_SHOWN
     if more > 0:
         yield f"  and {number(more)} more: `gapless explain`"

@@ -1,4 +1,4 @@
-"""The command line invoked in a folder of its own, and a scope in a real store there, filled through the store's own operations."""
+"""The command line in a folder of its own, and a scope in a real store there, filled by the store's own operations."""
 
 import json
 from collections.abc import Callable, Iterator

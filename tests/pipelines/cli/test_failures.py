@@ -94,7 +94,7 @@ def test_an_unexpected_error_says_where_it_was_raised(capsys: pytest.CaptureFixt
 def test_what_an_engine_has_packed_is_told_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     def run() -> None:
         try:
-            raise StoreUnwritable("the disk is full", where="sqlite:///x", remedy="make room")
+            failing(StoreUnwritable("the disk is full", where="sqlite:///x", remedy="make room"))()
         except StoreUnwritable as error:
             # As Beam does it: one error, in whose message stands another.
             raise RuntimeError(f"{error} [while running 'Settle']")  # noqa: B904
@@ -110,7 +110,7 @@ def test_what_an_engine_has_packed_is_told_as_what_it_is(capsys: pytest.CaptureF
 def test_a_bug_that_is_met_while_handling_an_error_is_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
     def run() -> None:
         try:
-            raise UnknownScope("no such scope")
+            failing(UnknownScope("no such scope"))()
         except UnknownScope:
             raise KeyError("bug")  # noqa: B904
 

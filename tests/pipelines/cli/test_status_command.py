@@ -21,7 +21,7 @@ def test_it_says_how_far_everything_is_complete(gapless: Gapless, orders: Any, j
     assert ran.out == ""
     assert ran.lines[0].startswith("orders: complete through 90, certified, from 0 (published ")
     assert ran.lines[1] == "  2 partitions: 2 active; epoch 1, list frozen"
-    assert ran.lines[2] == ("  2 pages, 20 events, 0 dead letters, 0 violations, schema drift in 0 events")
+    assert ran.lines[2] == "  2 pages, 20 events, 0 dead letters, 0 violations"
     assert ran.lines[3].startswith("  run 1 on local: running, started ")
     assert ran.lines[4:] == [
         "  b: active, through 90, 1 page, 10 events",
@@ -93,6 +93,17 @@ def test_text_of_a_source_cannot_move_the_cursor(gapless: Gapless, orders: Any, 
         ran = gapless(command)
         assert all(line.isprintable() for line in ran.lines)
         assert "a\\x1b[2J" in ran.err
+
+
+def test_who_is_still_to_be_read_is_waited_for_and_not_held(gapless: Gapless, orders: Any, job: Path) -> None:
+    orders.begin("a", "b")
+    orders.promote("a", 10, drift=3)
+    lines = gapless("status").lines
+    assert "  1 page, 10 events, 0 dead letters, 0 violations, schema drift in 3 events" in lines
+    assert (
+        "waiting: b (without a bound): not_started: taken by a run; no page of it has been promoted yet"
+        in lines
+    )
 
 
 def test_a_gap_is_a_state_of_its_own(gapless: Gapless, orders: Any, job: Path) -> None:
