@@ -43,8 +43,6 @@ class GrowingFile:
         assert self._writer is not None
         on_encoding()
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-        # Arrays are made in one thread and freed in another; without this the allocator keeps twice what is in use.
-        pa.default_memory_pool().release_unused()
         self._step("row_group_written")
 
     def publish(self) -> Published:

@@ -106,6 +106,8 @@ class ParquetSession:
                 append(begun.set)
             finally:
                 begun.set()
+            # Arrays are made in one thread and freed in another; without this the allocator keeps twice what is in use.
+            pa.default_memory_pool().release_unused()
 
         future = self._encoder.submit(work)
         begun.wait()
