@@ -216,7 +216,7 @@ class Ledger:
             place = self._open.get(page.name)
             if place is None:
                 raise ValueError(f"page {page.name!r} is not open here")
-            self._open.remove(place, keep_receipts=False)
+            self._open.remove(place)
             self._seen.update(page.events)
         self.counts.lower_certificates += run.lower_certificates
         self._promoted_names.update(run.names)
@@ -235,7 +235,7 @@ class Ledger:
         for place in self._open:
             if place.page.generation != checkpoint.generation:
                 self.counts.stale += 1
-                self._open.remove(place, keep_receipts=True)
+                self._open.remove(place, self._seen)
         if checkpoint.page_token != known.page_token:
             if checkpoint.page_token is not None:
                 self._promoted_tokens.update([checkpoint.page_token])
@@ -254,4 +254,4 @@ class Ledger:
         return run_of(self._checkpoint, pages, self._seen, self._accept_assertions)
 
     def _pass(self, tokens: Iterable[str | None]) -> None:
-        self.counts.unreachable += self._open.remove_passed(tokens, self._checkpoint.page_token)
+        self.counts.unreachable += self._open.remove_passed(tokens, self._checkpoint.page_token, self._seen)

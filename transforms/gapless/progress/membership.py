@@ -172,8 +172,9 @@ def cutover(
         lack = _lack_of_end(bounds.get(partition), seals.get(partition))
         if lack is not None:
             missing.append(MemberBlocker("unsealed_member", partition, lack))
+    gone_in_order = _accounted_for(entering, departed, bounds, seals)
     for partition in leaving:
-        lack = _lack_of_successor(partition, entering, departed, bounds, seals)
+        lack = _lack_of_successor(partition, seals.get(partition), gone_in_order | entering, departed)
         if lack is not None:
             missing.append(MemberBlocker("missing_successor", partition, lack))
     for partition in sorted(entering - current.members):
@@ -208,29 +209,39 @@ def _lack_of_end(bound: Bound | None, seal: Seal | None) -> str | None:
     return None
 
 
-def _lack_of_successor(
-    partition: str,
+def _accounted_for(
     entering: frozenset[str],
     departed: Container[str],
     bounds: Mapping[str, Bound | None],
     seals: Mapping[str, Seal],
+) -> frozenset[str]:
+    """Who has ended in order with everybody who carries on from it accounted for, at any depth.
+
+    Partitions that name each other as successors never get in: nobody carries on from them."""
+    pending = {name: seal for name, seal in seals.items() if _lack_of_end(bounds.get(name), seal) is None}
+    accounted: frozenset[str] = frozenset()
+    while True:
+        more = {
+            name
+            for name, seal in pending.items()
+            if _lack_of_successor(name, seal, accounted | entering, departed) is None
+        }
+        if not more:
+            return accounted
+        accounted |= more
+        pending = {name: seal for name, seal in pending.items() if name not in more}
+
+
+def _lack_of_successor(
+    partition: str, seal: Seal | None, present: frozenset[str], departed: Container[str]
 ) -> str | None:
-    """The first successor, at any depth, that neither enters nor has ended in order."""
-    pending, visited = [partition], {partition}
-    while pending:
-        ended = pending.pop()
-        seal = seals.get(ended)
-        if seal is None or seal.decommissioned:
-            continue
-        if seal.successors is None:
-            return f"the successors of {ended} are unknown"
-        for successor in seal.successors:
-            if successor in entering or successor in departed or successor in visited:
-                continue
-            if _lack_of_end(bounds.get(successor), seals.get(successor)) is not None:
-                return f"{successor}, which carries on from {ended}, is not in the new epoch"
-            visited.add(successor)
-            pending.append(successor)
+    if seal is None or seal.decommissioned:
+        return None
+    if seal.successors is None:
+        return f"the successors of {partition} are unknown"
+    for successor in seal.successors:
+        if successor not in present and successor not in departed:
+            return f"{successor}, which carries on from it, neither enters nor has left in order"
     return None
 
 

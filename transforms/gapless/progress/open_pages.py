@@ -171,27 +171,35 @@ class OpenPages:
             passed.append(end)
         return passed
 
-    def remove(self, place: OpenPage, keep_receipts: bool) -> None:
-        """Close a page. With `keep_receipts` the outcomes that no other page holds are kept for pages to come."""
+    def remove(self, place: OpenPage, over: Container[tuple[str, Position]] | None = None) -> None:
+        """Close a page. Its outcomes that no other page holds are kept for pages to come, but for events that are `over`;
+        None: all are."""
         del self._pages[place.page.name]
         attempts = self._by_start[place.page.start_token]
         attempts.remove(place)
         if not attempts:
             del self._by_start[place.page.start_token]
-        for index, (event, _) in enumerate(place.page.events):
-            if self._take_out(event, (place, index)):
+        for index, event in enumerate(place.page.events):
+            if self._take_out(event[0], (place, index)) or over is None or event in over:
                 continue
             receipt = place.receipt(index)
-            if keep_receipts and receipt is not None and len(self._early) < self._early_limit:
-                self._early[event] = receipt
+            if receipt is not None and len(self._early) < self._early_limit:
+                self._early[event[0]] = receipt
 
-    def remove_passed(self, tokens: Iterable[str | None], committed: str | None) -> int:
-        """Close every attempt that starts at a passed token, and what could be reached only through it; how many."""
+    def remove_passed(
+        self,
+        tokens: Iterable[str | None],
+        committed: str | None,
+        over: Container[tuple[str, Position]],
+    ) -> int:
+        """Close every attempt that starts at a passed token, and what could be reached only through it; how many.
+
+        Receipts are kept as in `remove`."""
         removed = 0
         doomed = [token for token in tokens if token != committed]
         while doomed:
             for place in self.starting_at(doomed.pop()):
-                self.remove(place, keep_receipts=True)
+                self.remove(place, over)
                 removed += 1
                 following = place.page.next_token
                 if following not in (None, committed) and not self._leads_to(following):
