@@ -1,7 +1,7 @@
 from datetime import datetime, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from snapshots import candidate, held, member, scope, snapshot
 
@@ -207,6 +207,9 @@ class TestWhatTimeReleases:
     def test_what_is_still_to_be_read(self, row: ChainRow) -> None:
         assert self.of(row)
 
+    def test_not_a_newcomer_since_entering_is_a_decision(self) -> None:
+        assert not self.of(candidate("c", 40))
+
     def test_not_an_end_without_a_certificate(self) -> None:
         assert not self.of(member("a", 80, state=ChainState.ENDED, read_to=Bound.through(95)))
 
@@ -291,6 +294,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     return snapshot(frontier, *draw(rows()))
 
 
+@settings(deadline=None)
 @given(snapshots())
 def test_every_code_is_of_the_closed_list(found: Snapshot) -> None:
     explanation = explain(found)
@@ -299,6 +303,7 @@ def test_every_code_is_of_the_closed_list(found: Snapshot) -> None:
     assert shown <= BLOCKER_CODES.keys()
 
 
+@settings(deadline=None)
 @given(snapshots())
 def test_every_held_chain_and_every_newcomer_has_one_blocker(found: Snapshot) -> None:
     named = [held.row.partition for held in explain(found).holding]
@@ -308,6 +313,7 @@ def test_every_held_chain_and_every_newcomer_has_one_blocker(found: Snapshot) ->
             assert row.partition in named
 
 
+@settings(deadline=None)
 @given(snapshots())
 def test_a_member_without_a_bound_always_withholds(found: Snapshot) -> None:
     members = [row for row in found.chains if row.epoch_in is not None]
@@ -315,12 +321,14 @@ def test_a_member_without_a_bound_always_withholds(found: Snapshot) -> None:
         assert explain(found).withheld is not None
 
 
+@settings(deadline=None)
 @given(snapshots())
 def test_the_order_of_the_rows_makes_no_difference(found: Snapshot) -> None:
     turned = snapshot(found.scope, *reversed(found.chains))
     assert explain(found) == explain(turned)
 
 
+@settings(deadline=None)
 @given(snapshots(), st.integers(0, 5))
 def test_whoever_is_short_of_a_target_stands_below_it(found: Snapshot, position: int) -> None:
     target = Bound.through(position)

@@ -12,7 +12,8 @@ from gapless.progress import Bound, ChainState, Domain
 from gapless.store.records import Blocker, ChainRow, FrontierRow, Snapshot
 
 _STOPPED = (ChainState.HELD, ChainState.GAP)
-_RELEASED_BY_READING = frozenset({"not_started", "no_bound", "not_joined"})
+_RELEASED_BY_READING = frozenset({"not_started", "no_bound"})
+"""Not `not_joined`: a newcomer enters by a cutover, which somebody decides."""
 _SKIPPABLE = frozenset({"unsettled_event", "schema_drift"})
 _COMMANDS = {
     "not_started": "gapless backfill JOB",

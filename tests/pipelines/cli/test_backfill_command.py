@@ -186,7 +186,7 @@ main()
 
 
 class Paused:
-    """Answers wait at one page until they are let go; `reached` is set where one waits."""
+    """The first answer of one page waits until it is let go; `reached` is set where it waits."""
 
     def __init__(self, partition: str, number: int) -> None:
         self._at = (partition, number)
@@ -194,7 +194,7 @@ class Paused:
         self.go_on = threading.Event()
 
     def __call__(self, partition: str, number: int) -> None:
-        if (partition, number) == self._at:
+        if (partition, number) == self._at and not self.reached.is_set():
             self.reached.set()
             assert self.go_on.wait(60)
 
@@ -211,6 +211,26 @@ def until(process: "subprocess.Popen[str]", said: str) -> None:
         if said in line:
             return
     raise AssertionError(f"it never said {said!r}")
+
+
+def test_a_run_that_a_newer_one_has_overtaken_exits_4(
+    gapless: Gapless, job_for: JobFor, folder: Path
+) -> None:
+    paused = Paused("a", 2)
+    with served(PagedApi(PAGES, paused)) as api:
+        job_for(api.url)
+        process = started(folder)
+        try:
+            assert paused.reached.wait(60)
+            assert gapless("backfill").exit_status == 0
+            paused.go_on.set()
+            _, err = process.communicate(timeout=60)
+        finally:
+            paused.go_on.set()
+            process.kill()
+    assert process.returncode == 4, err
+    assert "a newer run has taken over" in err
+    assert gapless("dataset", "--json").document["rows"] == 7
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

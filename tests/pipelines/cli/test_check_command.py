@@ -138,6 +138,20 @@ def test_a_store_without_this_scope_is_told(
     assert (ran.exit_status, ran.document["store"]["state"]) == (0, "new scope")
 
 
+@pytest.mark.postgres
+def test_a_database_without_a_store_is_new(
+    gapless: Gapless, postgres_url: str, job_for: Callable[..., Path]
+) -> None:
+    with served(PagedApi(PAGES)) as api:
+        path = job_for(api.url)
+        text = path.read_text(encoding="utf-8").replace("sqlite:///progress.db", postgres_url)
+        path.write_text(text, encoding="utf-8")
+        ran = gapless("check", "--json")
+        assert (ran.exit_status, ran.document["store"]["state"]) == (0, "new"), ran.err
+        assert gapless("backfill").exit_status == 0
+        assert gapless("check", "--json").document["store"]["state"] == "existing"
+
+
 def test_what_is_frozen_is_shown_as_it_is(
     gapless: Gapless, folder: Path, job_for: Callable[..., Path]
 ) -> None:
