@@ -3,6 +3,7 @@
 Beam is imported late: while it loads, the first pages are being fetched.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -103,7 +104,9 @@ def run_backfill(
         if on_start is not None:
             on_start(run, plan)
         with _recorded(store, request.run_id):
-            if backfill.engine.engine == LOCAL:
+            if not plan.tasks:
+                passes = 0
+            elif backfill.engine.engine == LOCAL:
                 passes = _local(backfill, store, request, plan, run, list_seconds, clock)
             else:
                 passes = _elsewhere(backfill, request)
@@ -150,6 +153,7 @@ def _local(
             on_step=backfill.on_step,
         )
         passes = LocalPasses(transform, backfill.engine.pipeline_options(), run)
+        _collect_from_here_on()
         due = _Due(backfill.source, store, plan.number, run, clock)
         return passes.until(first_pace(list_seconds, most), due, clock.monotonic, most)
 
@@ -160,6 +164,12 @@ def _fetch_ahead(run: LocalRun, plan: Plan, backfill: Backfill) -> None:
         key = (task.scope, task.chain)
         feed = run.feeds.take(key, partition_of(task), row.page_token, backfill.effect.target_rows)
         run.feeds.park(key, feed)
+
+
+def _collect_from_here_on() -> None:
+    """What is loaded now stays until the end: the collector need not walk over it again and again while pages are decoded."""
+    gc.freeze()
+    gc.enable()
 
 
 class _Due:
@@ -208,6 +218,7 @@ def _elsewhere(backfill: Backfill, request: PlanRequest) -> int:
 
     from gapless.complete_through import CompleteThrough
 
+    _collect_from_here_on()
     with beam.Pipeline(options=backfill.engine.pipeline_options()) as pipeline:
         _ = pipeline | CompleteThrough(
             backfill.source,

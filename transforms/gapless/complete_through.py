@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.typehints.decorators import IOTypeHints
 
 from gapless.combine_frontier import CombineFrontier
 from gapless.effects.protocol import Effect
@@ -57,6 +58,10 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         self._run_id = run_id
         self._engine = engine
         self._observe = observe
+
+    def default_type_hints(self) -> IOTypeHints:
+        # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
+        return IOTypeHints.empty()
 
     def expand(self, pbegin: PBegin) -> Completed:
         planned = pbegin | PlanPartitions(

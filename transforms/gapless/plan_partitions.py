@@ -7,6 +7,7 @@ from uuid import uuid4
 import apache_beam as beam
 from apache_beam import pvalue
 from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.typehints.decorators import IOTypeHints
 
 from gapless import state_format
 from gapless.paging.source import Source
@@ -43,6 +44,10 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         self._source = source
         self._store = store_ref(store)
         self._request = PlanRequest(source.scope, run_id or uuid4().hex, engine, observe)
+
+    def default_type_hints(self) -> IOTypeHints:
+        # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
+        return IOTypeHints.empty()
 
     def expand(self, pbegin: PBegin) -> Planned:
         planned = (
