@@ -1,4 +1,4 @@
-"""Figures of the algebra: a move of the in-memory frontier by number of partitions, and an out-of-order completion.
+"""Figures of the algebra: the frontier's moves by number of partitions, out-of-order completion, and the import.
 
     python benchmarks/bench_progress.py [--partitions 1000 100000 1000000] [--moves 300000]
 
@@ -13,6 +13,8 @@ A move raises one member's bound and asks for the minimum again. Every bound is 
 import argparse
 import gc
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -43,6 +45,8 @@ def main() -> None:
         print(
             f"receipt out of order, ledger of {pages:>4} pages of 1000 events: {receipt_cost(pages):6.3f} us"
         )
+    print(f"import gapless.progress:          {import_cost('import gapless.progress'):6.1f} ms")
+    print(f"from gapless.progress import *:   {import_cost('from gapless.progress import *'):6.1f} ms")
 
 
 def move_cost(workload: Callable[[int, int], tuple[list[int], Moves]], partitions: int, moves: int) -> float:
@@ -122,6 +126,17 @@ def receipt_cost(pages: int) -> float:
     begun = time.process_time()
     ledger.settle(ids, Outcome.DELIVERED)
     return (time.process_time() - begun) / len(ids) * 1e6
+
+
+def import_cost(statement: str) -> float:
+    """Milliseconds in a fresh interpreter, the best of five."""
+    program = (
+        f"import time; begun = time.perf_counter(); exec({statement!r}); print(time.perf_counter() - begun)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True) for _ in range(5)
+    ]
+    return min(float(run.stdout) for run in runs) * 1e3
 
 
 if __name__ == "__main__":

@@ -2,42 +2,71 @@
 
 Pure: no clock, no I/O, no engine; the standard library is all it needs.
 
-    from gapless.progress import Bound, IntegerDomain
-
     bound      a cut in a domain, with its endpoint            Bound
     domain     the ordered set positions live in               IntegerDomain, TextDomain, TimestampDomain, ListDomain
     evidence   what a bound rests on, as types apart           Certificate, Assertion, Estimate
     ledger     one partition: pages, receipts, promotion       Ledger, PageAttempt, Checkpoint, Gaps
     frontier   the minimum over a full membership              Frontier, Membership, Scalar, Vector, Withheld
+
+Names are loaded when they are first used: a program that only compares bounds does not pay for the ledger.
 """
 
-from gapless.progress.accumulator import frontier_of, merge_bounds
-from gapless.progress.blockers import BLOCKER_CODES, MemberBlocker
-from gapless.progress.bound import Bound, Position, highest
-from gapless.progress.certificate import Assertion, Certificate, Estimate
-from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
-from gapless.progress.decimals import parse_decimal_units
-from gapless.progress.description import domain_from, infer_domain
-from gapless.progress.domain import Domain, IntegerDomain, TextDomain, coarsen
-from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
-from gapless.progress.gaps import Gaps
-from gapless.progress.keys import NO_BOUND, NO_CAP
-from gapless.progress.ledger import Ledger, LedgerCounts, Offer
-from gapless.progress.list_domain import ListDomain
-from gapless.progress.membership import (
-    Cutover,
-    KeyRange,
-    Membership,
-    MembershipCode,
-    Seal,
-    cutover,
-    judge_join,
-    judge_seal,
-)
-from gapless.progress.open_pages import Outcome
-from gapless.progress.promotion import PromotionCode, PromotionResult, Run
-from gapless.progress.recent import Recent
-from gapless.progress.timestamp import TimestampDomain
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gapless.progress.accumulator import frontier_of, merge_bounds
+    from gapless.progress.blockers import BLOCKER_CODES, MemberBlocker
+    from gapless.progress.bound import Bound, Position, highest
+    from gapless.progress.certificate import Assertion, Certificate, Estimate
+    from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
+    from gapless.progress.decimals import parse_decimal_units
+    from gapless.progress.description import domain_from, infer_domain
+    from gapless.progress.domain import Domain, IntegerDomain, TextDomain, coarsen
+    from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
+    from gapless.progress.gaps import Gaps
+    from gapless.progress.keys import NO_BOUND, NO_CAP
+    from gapless.progress.ledger import Ledger, LedgerCounts, Offer
+    from gapless.progress.list_domain import ListDomain
+    from gapless.progress.membership import (
+        Cutover,
+        KeyRange,
+        Membership,
+        MembershipCode,
+        Seal,
+        cutover,
+        judge_join,
+        judge_seal,
+    )
+    from gapless.progress.open_pages import Outcome
+    from gapless.progress.promotion import PromotionCode, PromotionResult, Run
+    from gapless.progress.recent import Recent
+    from gapless.progress.timestamp import TimestampDomain
+
+_HOMES = {
+    name: module
+    for module, names in {
+        "accumulator": "frontier_of merge_bounds",
+        "blockers": "BLOCKER_CODES MemberBlocker",
+        "bound": "Bound Position highest",
+        "certificate": "Assertion Certificate Estimate",
+        "checkpoint": "ChainState Checkpoint PageAttempt",
+        "decimals": "parse_decimal_units",
+        "description": "domain_from infer_domain",
+        "domain": "Domain IntegerDomain TextDomain coarsen",
+        "frontier": "Frontier FrontierValue Scalar Vector Withheld",
+        "gaps": "Gaps",
+        "keys": "NO_BOUND NO_CAP",
+        "ledger": "Ledger LedgerCounts Offer",
+        "list_domain": "ListDomain",
+        "membership": "Cutover KeyRange Membership MembershipCode Seal cutover judge_join judge_seal",
+        "open_pages": "Outcome",
+        "promotion": "PromotionCode PromotionResult Run",
+        "recent": "Recent",
+        "timestamp": "TimestampDomain",
+    }.items()
+    for name in names.split()
+}
 
 __all__ = [
     "BLOCKER_CODES",
@@ -87,3 +116,16 @@ __all__ = [
     "merge_bounds",
     "parse_decimal_units",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

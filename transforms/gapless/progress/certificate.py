@@ -11,7 +11,13 @@ from gapless.progress.bound import Bound
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """`bound` as stated by the source; `issuer` names the statement (`page`, `header`, `before`, ...)."""
+    """`bound` as stated by the source; `issuer` names the statement (`page`, `header`, `before`, ...).
+
+    Raises TypeError unless `bound` is a Bound; so do the two others.
+
+    >>> Certificate(Bound.through(7), "page").bound
+    Bound.through(7)
+    """
 
     bound: Bound
     issuer: str
@@ -22,7 +28,13 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A bound an operator assumes, with the reason to show beside every frontier that rests on it."""
+    """A bound an operator assumes, with the reason to show beside every frontier that rests on it.
+
+    Raises ValueError without a reason.
+
+    >>> Assertion(Bound.through(7), "2013 is over") == Certificate(Bound.through(7), "2013 is over")
+    False
+    """
 
     bound: Bound
     reason: str
@@ -35,7 +47,11 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A bound a source guesses. For display only: it never enters a frontier."""
+    """A bound a source guesses. For display only: it never enters a frontier.
+
+    >>> Estimate(Bound.through(7)) == Certificate(Bound.through(7), "page")
+    False
+    """
 
     bound: Bound
 

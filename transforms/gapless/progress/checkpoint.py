@@ -8,7 +8,11 @@ from gapless.progress.certificate import Assertion, Certificate, Estimate, requi
 
 
 class ChainState(str, Enum):
-    """What may happen to a chain. Only an open one takes promotions."""
+    """What may happen to a chain. Only an open one takes promotions.
+
+    >>> ChainState("open") is ChainState.OPEN, f"{ChainState.GAP}"
+    (True, 'gap')
+    """
 
     OPEN = "open"
     """Read and promoted."""
@@ -34,7 +38,11 @@ class Checkpoint:
     """`sequence` is the number of the next page; `page_token` the token it is fetched with (None: the chain's start).
 
     `bound` is what is certified, None for no claim. `generation` is the routing generation the chain is read under.
-    `asserted` is True once an accepted assertion has raised the bound."""
+    `asserted` is True once an accepted assertion has raised the bound.
+
+    >>> Checkpoint(fencing_token=3, sequence=50, page_token="t50", bound=Bound.through(100)).state.value
+    'open'
+    """
 
     fencing_token: int
     sequence: int
@@ -86,7 +94,11 @@ class PageAttempt:
 
     `next_token` is None where the source stated the chain's end. A `provisional` page belongs to a loop that has not
     ended and is promoted only together with the page that ends it. `assertion` and `estimate` are no evidence.
-    Raises TypeError where `certificate` is anything but a Certificate or None."""
+    Raises TypeError where `certificate` is anything but a Certificate or None.
+
+    >>> PageAttempt("attempt 1", "t0", "t1", (("a", 7),), Certificate(Bound.through(7), "page")).provisional
+    False
+    """
 
     name: str
     start_token: str | None

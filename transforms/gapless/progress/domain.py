@@ -28,24 +28,46 @@ class Domain(ABC):
 
     @property
     def discrete(self) -> bool:
-        """Whether every position has a next one, so that through(p) is before(p + 1)."""
+        """Whether every position has a next one, so that through(p) is before(p + 1).
+
+        >>> IntegerDomain().discrete, TextDomain().discrete
+        (True, False)
+        """
         return False
 
     @abstractmethod
     def parse(self, raw: object) -> Position:
-        """The position that a JSON value means. Raises PositionError saying what was there instead."""
+        """The position that a JSON value means. Raises PositionError saying what was there instead.
+
+        >>> IntegerDomain().parse(7.0)
+        Traceback (most recent call last):
+        gapless.errors.PositionError: 7.0 (float) where an integer is expected
+        a float may have lost digits on its way: have the source send an integer or decimal text
+        """
 
     @abstractmethod
     def text(self, position: Position) -> str:
-        """The canonical text of a position. Law: `from_text(text(p)) == p`. Raises PositionError."""
+        """The canonical text of a position. Law: `from_text(text(p)) == p`. Raises PositionError.
+
+        >>> IntegerDomain().text(7)
+        '7'
+        """
 
     @abstractmethod
     def from_text(self, text: str) -> Position:
-        """The position whose text this is; what a user types. Raises PositionError."""
+        """The position whose text this is; what a user types. Raises PositionError.
+
+        >>> IntegerDomain().from_text("007")
+        7
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """The domain as JSON values. Law: `domain_from(d.describe()) == d`."""
+        """The domain as JSON values. Law: `domain_from(d.describe()) == d`.
+
+        >>> TextDomain().describe()
+        {'type': 'text', 'collation': 'binary'}
+        """
 
     @abstractmethod
     def _encode(self, position: Position) -> bytes: ...
@@ -55,7 +77,11 @@ class Domain(ABC):
 
     @staticmethod
     def from_description(description: object) -> "Domain":
-        """The domain that `describe` described. Raises ConfigurationError."""
+        """The domain that `describe` described. Raises ConfigurationError.
+
+        >>> Domain.from_description({"type": "integer"})
+        IntegerDomain()
+        """
         from gapless.progress.description import (
             domain_from,  # the descriptions know all domains, and so this module
         )
@@ -74,7 +100,13 @@ class Domain(ABC):
         return self._encode(bound.position) + bytes((endpoint,))
 
     def from_key(self, key: bytes) -> Bound | None:
-        """The bound of a key. Law: `from_key(key(b)) == b`. Raises PositionError for bytes that are no key of this domain."""
+        """The bound of a key. Raises PositionError for bytes that are no key of this domain.
+
+        Law: `from_key(key(b)) == b`, and where bytes are a key, `key(from_key(k)) == k`.
+
+        >>> TextDomain().from_key(TextDomain().key(Bound.before("a")))
+        Bound.before('a')
+        """
         if key == keys.NO_BOUND:
             return None
         encoded, inclusive = keys.split_endpoint(key)

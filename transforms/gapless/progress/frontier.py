@@ -14,7 +14,11 @@ _SMALLEST_BATCH = 1024
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """Everything inside `bound` has a terminal outcome in every member. `capped`: only the member list holds it there."""
+    """Everything inside `bound` has a terminal outcome in every member. `capped`: only the member list holds it there.
+
+    >>> Scalar(Bound.through(90)).bound
+    Bound.through(90)
+    """
 
     bound: Bound
     capped: bool = False
@@ -22,14 +26,22 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The members' bounds share no order: each stands for its own member, and there is no scalar."""
+    """The members' bounds share no order: each stands for its own member, and there is no scalar.
+
+    >>> sorted(Vector({"a": Bound.before(200), "b": Bound.through("x")}).bounds)
+    ['a', 'b']
+    """
 
     bounds: Mapping[str, Bound]
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """No claim, and what is missing for one."""
+    """No claim, and what is missing for one.
+
+    >>> Withheld((MemberBlocker("no_bound", "a"),)).blockers[0].partition
+    'a'
+    """
 
     blockers: tuple[MemberBlocker, ...]
 
@@ -77,11 +89,21 @@ class Frontier:
 
     @property
     def membership(self) -> Membership:
+        """Whose minimum this is.
+
+        >>> Frontier(Membership(4, "", frozenset("a"))).membership.epoch
+        4
+        """
         return self._membership
 
     @property
     def no_ops(self) -> int:
-        """How many bounds came late: not above the one already known, and so without effect."""
+        """How many bounds came late: not above the one already known, and so without effect.
+
+        >>> frontier = Frontier(Membership(1, "", frozenset("a")))
+        >>> _ = frontier.advance("a", Bound.through(90)), frontier.advance("a", Bound.through(90)); frontier.no_ops
+        1
+        """
         return self._no_ops
 
     def advance(self, partition: str, bound: Bound) -> bool:
@@ -90,6 +112,9 @@ class Frontier:
         Raises KeyError for a partition that is no member, NotComparable where it changes what its bound is made of.
 
         Law: order and repetition of advances do not matter; no advance lowers a bound or the minimum.
+
+        >>> Frontier(Membership(1, "", frozenset("a"))).advance("a", Bound.through(90))
+        True
         """
         known = self._bounds[partition]
         if known is None:
@@ -111,7 +136,12 @@ class Frontier:
         return moved
 
     def raise_cap(self, cap: Bound) -> bool:
-        """The member list is certified further now; False (and counted) where it was already."""
+        """The member list is certified further now; False (and counted) where it was already.
+
+        >>> frontier = Frontier(Membership(1, "", frozenset("a")), cap=Bound.before(40))
+        >>> frontier.raise_cap(Bound.before(30)), frontier.raise_cap(Bound.before(50))
+        (False, True)
+        """
         if self._cap is not None and cap <= self._cap:
             self._no_ops += 1
             return False
@@ -130,13 +160,21 @@ class Frontier:
         return min(lowest, self._cap)
 
     def withheld(self) -> tuple[str, ...]:
-        """The members that have no bound yet, by name."""
+        """The members that have no bound yet, by name. Law: there is a minimum or a vector only where there are none.
+
+        >>> Frontier(Membership(1, "", frozenset("ba"))).withheld()
+        ('a', 'b')
+        """
         if not self._missing:
             return ()
         return tuple(name for name, bound in self._bounds.items() if bound is None)
 
     def vector(self) -> dict[str, Bound | None]:
-        """Every member's own bound, by name."""
+        """Every member's own bound, by name.
+
+        >>> Frontier(Membership(1, "", frozenset("ba"))).vector()
+        {'a': None, 'b': None}
+        """
         return dict(self._bounds)
 
     def value(self) -> FrontierValue:

@@ -31,18 +31,29 @@ class Gaps:
 
     @property
     def through(self) -> int:
-        """Everything below this number is complete; this number is not."""
+        """Everything below this number is complete; this number is not. Law: it never falls.
+
+        >>> Gaps(5).through
+        5
+        """
         return self._start + self._through
 
     @property
     def settled(self) -> bool:
-        """Whether nothing above `through` is complete: there is no gap."""
+        """Whether nothing above `through` is complete: there is no gap.
+
+        >>> gaps = Gaps(); gaps.complete(1), gaps.settled, gaps.complete(0), gaps.settled
+        (True, False, True, True)
+        """
         return not self._partial and not self._runs
 
     def complete(self, number: int) -> bool:
         """Complete one number; False where it was complete already. Raises ValueError below the start.
 
         Law: the order of completions does not matter, and completing again changes nothing.
+
+        >>> gaps = Gaps(); gaps.complete(3), gaps.complete(3)
+        (True, False)
         """
         offset = number - self._start
         if offset <= self._through:
@@ -114,7 +125,11 @@ class Gaps:
         return bool(bisect_right(self._runs, word) & 1)
 
     def open(self, stop: int) -> Iterator[int]:
-        """The numbers below `stop` that are not complete, ascending."""
+        """The numbers below `stop` that are not complete, ascending.
+
+        >>> gaps = Gaps(); gaps.complete(1), list(gaps.open(4))
+        (True, [0, 2, 3])
+        """
         number = self.through
         while number < stop:
             if number not in self:
@@ -123,7 +138,11 @@ class Gaps:
 
     @property
     def entries(self) -> int:
-        """How much is stored: at most four for each gap."""
+        """How much is stored: at most four for each gap.
+
+        >>> gaps = Gaps(); gaps.complete_range(1, 10**9); gaps.entries
+        3
+        """
         return len(self._partial) + len(self._runs)
 
     def _add_bits(self, word: int, low: int, high: int) -> None:

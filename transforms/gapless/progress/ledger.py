@@ -17,7 +17,11 @@ from gapless.progress.recent import Recent
 
 
 class Offer(str, Enum):
-    """What became of a page that was offered."""
+    """What became of a page that was offered.
+
+    >>> Offer("FULL") is Offer.FULL
+    True
+    """
 
     TAKEN = "TAKEN"
     DUPLICATE = "DUPLICATE"
@@ -35,7 +39,11 @@ class Offer(str, Enum):
 
 @dataclass(slots=True)
 class LedgerCounts:
-    """How often something came that changed nothing, since the ledger was made."""
+    """How often something came that changed nothing, since the ledger was made.
+
+    >>> Ledger(Checkpoint(1, 0, "t0", None)).counts.duplicates
+    0
+    """
 
     duplicates: int = 0
     replayed: int = 0
@@ -90,21 +98,39 @@ class Ledger:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The committed checkpoint, as far as this ledger knows."""
+        """The committed checkpoint, as far as this ledger knows. Law: under one fencing token its sequence never goes back.
+
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).checkpoint.page_token
+        't0'
+        """
         return self._checkpoint
 
     @property
     def open_pages(self) -> int:
+        """How many pages are open.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1")); ledger.open_pages
+        1
+        """
         return len(self._open)
 
     def holds(self, event: str) -> bool:
-        """Whether an open page has this event."""
+        """Whether an open page has this event.
+
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).holds("a")
+        False
+        """
         return self._open.holds(event)
 
     def offer(self, page: PageAttempt) -> Offer:
-        """Take a fetched page in. Law: what becomes promotable does not depend on the order of pages and receipts.
+        """Take a fetched page in. Raises ValueError where another attempt has the same name.
 
-        Raises ValueError where another attempt has the same name."""
+        Law: where each start token has one attempt, the order of pages and receipts does not matter.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None), limit=1)
+        >>> [ledger.offer(PageAttempt(f"g{n}", f"t{n}", f"t{n + 1}")).value for n in (3, 3, 4, 0)]
+        ['TAKEN', 'DUPLICATE', 'FULL', 'TAKEN']
+        """
         known = self._open.get(page.name)
         if known is not None:
             if known.page != page:
@@ -126,18 +152,31 @@ class Ledger:
     def settle(self, events: Iterable[str], outcome: Outcome, page: str | None = None) -> int:
         """Record terminal outcomes by event id; how many were new. The first outcome of an event stands.
 
-        Without `page` they speak of every open attempt of these events, and of attempts still to come."""
+        Without `page` they speak of every open attempt of these events, and of attempts still to come.
+
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).settle(["a", "b", "a"], Outcome.DELIVERED)
+        2
+        """
         settled = self._open.settle(events, Outcome(outcome), page)
         self.counts.repeated_receipts += settled.repeated
         self.counts.refused_receipts += settled.refused
         return settled.fresh
 
     def receipts(self) -> dict[str, Outcome]:
-        """Event id -> outcome of all open pages, and of events whose page has not come: what a hold makes durable."""
+        """Event id -> outcome of all open pages, and of events whose page has not come: what a hold makes durable.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.settle(["a"], Outcome.DELIVERED); ledger.receipts()
+        {'a': <Outcome.DELIVERED: 'delivered'>}
+        """
         return self._open.receipts()
 
     def unsettled(self) -> tuple[tuple[str, Position], ...]:
-        """The (id, position) pairs without receipt that hold the committed token, of every attempt that starts there."""
+        """The (id, position) pairs without receipt that hold the committed token, of every attempt that starts there.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
+        >>> _ = ledger.offer(PageAttempt("g", "t0", "t1", (("a", 1),))); ledger.unsettled()
+        (('a', 1),)
+        """
         return tuple(
             dict.fromkeys(
                 place.page.events[index]
@@ -147,7 +186,13 @@ class Ledger:
         )
 
     def promotable(self) -> Run | None:
-        """The longest run of settled pages from the committed token, None where nothing may be promoted."""
+        """The longest run of settled pages from the committed token, None where nothing may be promoted.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
+        >>> _ = ledger.offer(PageAttempt("g1", "t1", "t2")), ledger.offer(PageAttempt("g0", "t0", "t1"))
+        >>> ledger.promotable().names
+        ('g0', 'g1')
+        """
         if self._checkpoint.state is not ChainState.OPEN:
             return None
         pages: list[PageAttempt] = []
@@ -171,7 +216,11 @@ class Ledger:
     ) -> PromotionResult:
         """What promoting these pages, expecting `token` to be committed, would come to. Changes nothing.
 
-        Fencing token and routing generation are the committed ones unless given."""
+        Fencing token and routing generation are the committed ones unless given.
+
+        >>> Ledger(Checkpoint(5, 0, "t0", None)).decide("g", token="t0", fencing_token=4).code.value
+        'STALE_GENERATION'
+        """
         committed = self._checkpoint
         refused = refusal(
             committed,
@@ -202,14 +251,24 @@ class Ledger:
         fencing_token: int | None = None,
         generation: str | None = None,
     ) -> PromotionResult:
-        """`decide`, and where that says promoted, go on from there. Without a store this is the promotion itself."""
+        """`decide`, and where that says promoted, go on from there. Without a store this is the promotion itself.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1"))
+        >>> [ledger.promote("g", token="t0").code.value for _ in range(2)]
+        ['OK', 'REPLAYED']
+        """
         result = self.decide(names, token=token, fencing_token=fencing_token, generation=generation)
         if result.run is not None:
             self.promoted(result.run)
         return result
 
     def promoted(self, run: Run) -> None:
-        """The run is durable now: forget its pages and receipts. Raises ValueError where it does not start here."""
+        """The run is durable now: forget its pages and receipts. Raises ValueError where it does not start here.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1"))
+        >>> ledger.promoted(ledger.promotable()); ledger.checkpoint.page_token, ledger.open_pages
+        ('t1', 0)
+        """
         if run.before != self._checkpoint:
             raise ValueError("the run starts at another checkpoint than the committed one: reread the row")
         for page in run.pages:
@@ -227,7 +286,12 @@ class Ledger:
     def adopt(self, checkpoint: Checkpoint) -> bool:
         """The durable row as reread; False (and nothing changes) where it is older than what is known.
 
-        Pages go on from it: those it has passed, or of another routing generation, are dropped and read again."""
+        Pages go on from it: those it has passed, or of another routing generation, are dropped and read again.
+
+        >>> ledger = Ledger(Checkpoint(4, 9, "t9", None))
+        >>> ledger.adopt(Checkpoint(5, 9, "t9", None)), ledger.adopt(Checkpoint(4, 10, "t10", None))
+        (True, False)
+        """
         known = self._checkpoint
         if (checkpoint.fencing_token, checkpoint.sequence) < (known.fencing_token, known.sequence):
             return False
@@ -243,11 +307,20 @@ class Ledger:
         return True
 
     def acknowledgeable(self, token: str) -> bool:
-        """Whether the source may forget what lies before `token`: only where it is committed, or was."""
+        """Whether the source may forget what lies before `token`: only where it is committed, or was.
+
+        >>> Ledger(Checkpoint(1, 0, "t6", None)).acknowledgeable("t6")
+        True
+        """
         return token == self._checkpoint.page_token or token in self._promoted_tokens
 
     def forget(self) -> None:
-        """Drop every open page and receipt: all of it is read again from the committed token."""
+        """Drop every open page and receipt: all of it is read again from the committed token.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1"))
+        >>> ledger.forget(); ledger.open_pages
+        0
+        """
         self._open.clear()
 
     def _run(self, pages: Sequence[PageAttempt]) -> Run:

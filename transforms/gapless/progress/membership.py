@@ -14,7 +14,11 @@ from gapless.progress.bound import Bound, Position, require_alike
 
 
 class MembershipCode(str, Enum):
-    """What a step of membership came to."""
+    """What a step of membership came to.
+
+    >>> MembershipCode("GATED") is MembershipCode.GATED
+    True
+    """
 
     OK = "OK"
     NOT_DRAINED = "NOT_DRAINED"
@@ -62,7 +66,11 @@ class Membership:
 class Seal:
     """A partition's certified end: it holds nothing beyond `at`. `successors`: () is an end with none, None is unknown.
 
-    `decommissioned`: an operator's word, which needs no successors and makes the frontier asserted."""
+    `decommissioned`: an operator's word, which needs no successors and makes the frontier asserted.
+
+    >>> Seal(Bound.through(100), successors=("c1", "c2")).decommissioned
+    False
+    """
 
     at: Bound
     successors: tuple[str, ...] | None
@@ -71,7 +79,11 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The part of the key space a partition serves: low <= key < high; None is open."""
+    """The part of the key space a partition serves: low <= key < high; None is open.
+
+    >>> KeyRange("a", "m").high
+    'm'
+    """
 
     low: Position | None
     high: Position | None
@@ -87,14 +99,22 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class Cutover:
-    """`membership` is the next epoch's, None where `missing` names what lacks proof: nothing changes then."""
+    """`membership` is the next epoch's, None where `missing` names what lacks proof: nothing changes then.
+
+    >>> Cutover(None, (MemberBlocker("not_joined", "c"),)).code
+    <MembershipCode.NOT_JOINED: 'NOT_JOINED'>
+    """
 
     membership: Membership | None
     missing: tuple[MemberBlocker, ...] = ()
 
     @property
     def code(self) -> MembershipCode:
-        """OK, or the first thing that is missing."""
+        """OK, or the first thing that is missing.
+
+        >>> Cutover(Membership(2, "", frozenset("a"))).code
+        <MembershipCode.OK: 'OK'>
+        """
         return MembershipCode(self.missing[0].code.upper()) if self.missing else MembershipCode.OK
 
 

@@ -14,7 +14,11 @@ from gapless.progress.gaps import Gaps
 
 
 class Outcome(str, Enum):
-    """The two terminal outcomes. A failure that will be tried again is none."""
+    """The two terminal outcomes. A failure that will be tried again is none.
+
+    >>> [outcome.value for outcome in Outcome]
+    ['delivered', 'dead_lettered']
+    """
 
     DELIVERED = "delivered"
     DEAD_LETTERED = "dead_lettered"
@@ -103,25 +107,25 @@ class OpenPages:
 
     def settle(self, events: Iterable[str], outcome: Outcome, page: str | None) -> "Settled":
         """Record outcomes by event id, in the page of that name only, or in every attempt."""
+        places, more_places, early = self._places, self._more_places, self._early
         fresh = repeated = refused = 0
         for event in events:
-            place = self._places.get(event)
+            place = places.get(event)
             if place is None:
-                if event in self._early:
+                if event in early:
                     repeated += 1
-                elif len(self._early) >= self._early_limit:
+                elif len(early) >= self._early_limit:
                     refused += 1
                 else:
-                    self._early[event] = outcome
+                    early[event] = outcome
                     fresh += 1
-            elif event in self._more_places:
-                wanted = [
-                    spot for spot in self._all_places(event) if page is None or spot[0].page.name == page
-                ]
-                new = [spot[0].settle(spot[1], outcome) for spot in wanted]
-                fresh += any(new)
-                repeated += not any(new)
-            elif (page is None or place[0].page.name == page) and place[0].settle(place[1], outcome):
+                continue
+            everywhere = (place,) if event not in more_places else self._all_places(event)
+            new = False
+            for opened, index in everywhere:
+                if page is None or opened.page.name == page:
+                    new = opened.settle(index, outcome) or new
+            if new:
                 fresh += 1
             else:
                 repeated += 1

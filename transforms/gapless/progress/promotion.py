@@ -12,7 +12,11 @@ from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
 
 
 class PromotionCode(str, Enum):
-    """What a promotion came to. Anything but OK and OK_LATE has changed nothing."""
+    """What a promotion came to. Anything but OK and OK_LATE has changed nothing.
+
+    >>> [code.value for code in PromotionCode if code.promoted]
+    ['OK', 'OK_LATE']
+    """
 
     OK = "OK"
     OK_LATE = "OK_LATE"
@@ -39,6 +43,11 @@ class PromotionCode(str, Enum):
 
     @property
     def promoted(self) -> bool:
+        """Whether the checkpoint has moved.
+
+        >>> PromotionCode.REPLAYED.promoted
+        False
+        """
         return self in (PromotionCode.OK, PromotionCode.OK_LATE)
 
 
@@ -47,7 +56,13 @@ class Run:
     """Linked pages that go into one promotion, and the checkpoint before and after it.
 
     `late` are the (id, position) pairs found behind the certified bound and never seen before: violations.
-    `lower_certificates` counts certificates that were not above the bound already certified: they change nothing."""
+    `lower_certificates` counts certificates that were not above the bound already certified: they change nothing.
+
+    >>> before, page = Checkpoint(1, 0, "t0", None), PageAttempt("g", "t0", "t1", (("a", 1),))
+    >>> run = run_of(before, [page], seen=())
+    >>> run.code.value, run.names, run.events, run.after.page_token
+    ('OK', ('g',), 1, 't1')
+    """
 
     pages: tuple[PageAttempt, ...]
     before: Checkpoint
@@ -57,20 +72,27 @@ class Run:
 
     @property
     def code(self) -> PromotionCode:
+        """OK_LATE where there are late events, else OK."""
         return PromotionCode.OK_LATE if self.late else PromotionCode.OK
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The attempts' names, in the order of their tokens."""
         return tuple(page.name for page in self.pages)
 
     @property
     def events(self) -> int:
+        """How many events the pages hold."""
         return sum(len(page.events) for page in self.pages)
 
 
 @dataclass(frozen=True, slots=True)
 class PromotionResult:
-    """`run` is there exactly where the code says promoted."""
+    """`run` is there exactly where the code says promoted.
+
+    >>> PromotionResult(PromotionCode.GAP).run is None
+    True
+    """
 
     code: PromotionCode
     run: Run | None = None

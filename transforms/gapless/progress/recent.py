@@ -24,7 +24,11 @@ class Recent(Generic[T]):
         self._old: set[T] = set()
 
     def update(self, items: Iterable[T]) -> None:
-        """Add items. Law: what is among the last `capacity` items added is held."""
+        """Add items. Law: what is among the last `capacity` items added is held.
+
+        >>> recent = Recent(1); recent.update(["a", "b"]); "b" in recent
+        True
+        """
         if len(self._new) >= self._capacity:
             self._old, self._new = self._new, set()
         self._new.update(items)
