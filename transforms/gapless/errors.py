@@ -150,7 +150,7 @@ class SourceUnavailable(SourceError):
 
 
 class InvalidPage(SourceError):
-    """The answer contradicts what was declared: an absent path, another type, out of order, a null id. Asking again does not help."""
+    """The answer contradicts what was declared: an absent path, another type, out of order, a null id. Asking again is no use."""
 
 
 class TokenExpired(SourceError):
