@@ -4,6 +4,7 @@ Leap seconds have no place on that line, so that `:60` is refused. Years run fro
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from gapless.errors import PositionError
@@ -13,8 +14,7 @@ PRECISIONS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """precision -> decimal places of a second"""
 
 _RFC3339 = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
-    r"(?:([Zz])|([+-])([0-9]{2}):([0-9]{2}))?",
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?([Zz]|[+-][0-9]{2}:[0-9]{2})?",
     re.ASCII,
 )
 _DAY = 86_400
@@ -37,20 +37,21 @@ def parse_rfc3339(text: str, places: int) -> int:
             f"{shorten(text)} is no RFC 3339 time",
             remedy="such as 2026-07-23T16:29:38.25Z; or declare `read: {format, zone}`",
         )
-    year, month, day, hour, minute, second = (int(match.group(part)) for part in range(1, 7))
-    if match.group(8) is None and match.group(9) is None:
+    date, hour, minute, second, fraction, offset = match.groups()
+    if offset is None:
         raise PositionError(
             f"{shorten(text)} names no offset: which instant it is cannot be known",
             remedy="have the source send Z or an offset, or declare `read: {format, zone}`",
         )
-    offset = 0
-    if match.group(9) is not None:
-        offset_hours, offset_minutes = int(match.group(10)), int(match.group(11))
-        if offset_hours > 23 or offset_minutes > 59:
-            raise PositionError(f"{shorten(text)} has an impossible offset")
-        offset = (offset_hours * 60 + offset_minutes) * (60 if match.group(9) == "+" else -60)
-    seconds = civil_seconds(year, month, day, hour, minute, second, text) - offset
-    units = seconds * 10**places + fraction_units(match.group(7) or "", places, text)
+    day, ahead = _date(date), offset_seconds(offset)
+    if day is None:
+        raise no_date(text)
+    if ahead is None:
+        raise PositionError(f"{shorten(text)} has an impossible offset")
+    seconds = day + time_seconds(int(hour), int(minute), int(second), text) - ahead
+    units = seconds * 10**places
+    if fraction is not None:
+        units += fraction_units(fraction, places, text)
     return require_range(units, places)
 
 
@@ -99,18 +100,51 @@ def parse_unix(raw: object, from_places: int, places: int) -> int:
     return require_range(units, places)
 
 
-def civil_seconds(year: int, month: int, day: int, hour: int, minute: int, second: int, text: str) -> int:
-    """Seconds since 1970 of a date and time of day, as if in UTC. Raises PositionError, showing `text`, for impossible ones."""
+def date_seconds(year: int, month: int, day: int) -> int | None:
+    """Seconds since 1970 at which that day begins in UTC, None where the calendar has no such day.
+
+    >>> date_seconds(1970, 1, 2), date_seconds(2023, 2, 29)
+    (86400, None)
+    """
     if not 1 <= month <= 12 or not 1 <= day <= month_days(year, month):
-        raise PositionError(f"{shorten(text)} is no date of the calendar")
+        return None
+    return _days(year, month, day) * _DAY
+
+
+def no_date(text: str) -> PositionError:
+    """What to raise, showing `text`, where there is no such day."""
+    return PositionError(f"{shorten(text)} is no date of the calendar")
+
+
+def time_seconds(hour: int, minute: int, second: int, text: str) -> int:
+    """Seconds since midnight. Raises PositionError, showing `text`, for no time of day and for leap seconds.
+
+    >>> time_seconds(23, 59, 59, "23:59:59")
+    86399
+    """
+    if hour > 23 or minute > 59 or second > 60:
+        raise PositionError(f"{shorten(text)} is no time of day")
     if second == 60:
         raise PositionError(
             f"{shorten(text)} is a leap second: it has no place between 23:59:59 and 00:00:00",
             remedy="have the source smear leap seconds, or send unix time",
         )
-    if hour > 23 or minute > 59 or second > 59:
-        raise PositionError(f"{shorten(text)} is no time of day")
-    return _days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second
+    return hour * 3600 + minute * 60 + second
+
+
+@lru_cache(maxsize=256)
+def offset_seconds(offset: str) -> int | None:
+    """How far clocks with that offset are ahead of UTC; None for an impossible one.
+
+    >>> offset_seconds("Z"), offset_seconds("-05:30"), offset_seconds("+0530"), offset_seconds("+24:00")
+    (0, -19800, 19800, None)
+    """
+    if offset in ("Z", "z"):
+        return 0
+    hours, minutes = int(offset[1:3]), int(offset[-2:])
+    if hours > 23 or minutes > 59:
+        return None
+    return (hours * 60 + minutes) * (60 if offset[0] == "+" else -60)
 
 
 def month_days(year: int, month: int) -> int:
@@ -128,6 +162,12 @@ def require_range(units: int, places: int) -> int:
     if not _FIRST_SECOND * 10**places <= units < _END_SECOND * 10**places:
         raise PositionError(f"{shorten(units)} lies outside the years 0000 to 9999")
     return units
+
+
+@lru_cache(maxsize=4096)
+def _date(text: str) -> int | None:
+    """`date_seconds` of YYYY-MM-DD, kept: the events of a page share few dates."""
+    return date_seconds(int(text[:4]), int(text[5:7]), int(text[8:]))
 
 
 def _days(year: int, month: int, day: int) -> int:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from gapless.errors import ConfigurationError, PositionError
 from gapless.progress.decimals import fraction_units, shorten
-from gapless.progress.instants import civil_seconds, require_range
+from gapless.progress.instants import date_seconds, no_date, offset_seconds, require_range, time_seconds
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _FULL_MONTHS = (
@@ -67,17 +67,12 @@ def parse_formatted(text: str, pattern: str, zone: str | None, places: int) -> i
     if match is None:
         raise PositionError(f"{shorten(text)} does not fit the format {pattern!r}")
     found = match.groupdict()
-    seconds = civil_seconds(
-        int(found["Y"]),
-        _month(found),
-        int(found["d"]),
-        _hour(found, text),
-        int(found.get("M") or 0),
-        int(found.get("S") or 0),
-        text,
-    )
+    day = date_seconds(int(found["Y"]), _month(found), int(found["d"]))
+    if day is None:
+        raise no_date(text)
+    seconds = day + time_seconds(_hour(found, text), int(found.get("M") or 0), int(found.get("S") or 0), text)
     if zone is None:
-        seconds -= _offset_seconds(found["z"], text)
+        seconds -= _offset(found["z"], text)
     else:
         seconds -= _zone_offset(seconds, zone, text)
     return require_range(seconds * 10**places + fraction_units(found.get("f") or "", places, text), places)
@@ -133,13 +128,11 @@ def _hour(found: dict[str, str], text: str) -> int:
     return hour % 12 + (12 if found["p"].lower() == "pm" else 0)
 
 
-def _offset_seconds(offset: str, text: str) -> int:
-    if offset in ("Z", "z"):
-        return 0
-    hours, minutes = int(offset[1:3]), int(offset[-2:])
-    if hours > 23 or minutes > 59:
+def _offset(offset: str, text: str) -> int:
+    ahead = offset_seconds(offset)
+    if ahead is None:
         raise PositionError(f"{shorten(text)} has an impossible offset")
-    return (hours * 60 + minutes) * (60 if offset[0] == "+" else -60)
+    return ahead
 
 
 def _zone_offset(local_seconds: int, zone: str, text: str) -> int:
