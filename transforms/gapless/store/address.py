@@ -36,13 +36,13 @@ class Address:
 
 def parse_address(url: str, password: str | None = None) -> Address:
     """Raises ConfigurationError where the URL is none, or names a kind of database that is no store."""
+    if url.split(":", 1)[0] in _SQLITE:
+        return _sqlite(url)
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         # What could not be parsed may hold a password anywhere, and so may the parser's message.
         raise ConfigurationError("the store's URL cannot be read", remedy=_ALLOWED) from None
-    if parsed.drivername in _SQLITE:
-        return _sqlite(parsed)
     if parsed.drivername in _POSTGRESQL:
         return _postgresql(parsed, password)
     raise ConfigurationError(
@@ -50,25 +50,25 @@ def parse_address(url: str, password: str | None = None) -> Address:
     )
 
 
-def _sqlite(url: URL) -> Address:
-    where = f"in the store's URL sqlite:///{url.database or ''}"
-    if url.host or url.username:
+def _sqlite(url: str) -> Address:
+    """The path stands in the URL as it is on disk: nothing in it is decoded."""
+    _, slashes, path = url.partition(":///")
+    where = f"in the store's URL {url}"
+    if not slashes and url.partition("://")[2]:
         raise ConfigurationError(
-            f"a SQLite store has no host: {url.host or url.username!r}",
-            where="in the store's URL",
+            "a SQLite store has no host",
+            where=where,
             remedy="three slashes before a relative path (sqlite:///progress.db), four before an absolute one",
         )
-    if url.query:
-        raise ConfigurationError(
-            f"a SQLite store takes no options: {', '.join(sorted(url.query))}", where=where, remedy=_ALLOWED
-        )
-    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+    if "?" in path:
+        raise ConfigurationError("a SQLite store takes no options", where=where, remedy=_ALLOWED)
+    if not path or path == ":memory:" or path.startswith("file:"):
         raise ConfigurationError(
             "a SQLite store needs a file: progress that ends with the process is none",
             where=where,
             remedy=_ALLOWED,
         )
-    return Address(url, Path(url.database))
+    return Address(URL.create("sqlite", database=path), Path(path))
 
 
 def _postgresql(url: URL, password: str | None) -> Address:

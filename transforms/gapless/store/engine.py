@@ -5,8 +5,8 @@ REPEATABLE READ snapshot for a read.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -79,23 +79,20 @@ class Database:
         """`work` on one consistent snapshot; once more on a new one where the connection dies."""
         return self._twice(lambda first: self._transaction(work, writing=False))
 
-    def stream(self, statement: sa.Select[Any]) -> Iterator[RowMapping]:
+    def stream(self, statement: sa.Select[Any]) -> Generator[RowMapping, None, None]:
         """Rows of one snapshot in bounded memory, over a connection of their own, so that the store can be used meanwhile."""
-        connection = self._connect()
-        try:
+        with closing(self._connect()) as connection:
             with self._translated(writing=False):
                 self._begin(connection, writing=False)
-                result = connection.execute(
-                    statement, execution_options={"yield_per": _STREAM_ROWS}
-                ).mappings()
-            while True:
-                with self._translated(writing=False):
-                    rows = result.fetchmany(_STREAM_ROWS)
-                if not rows:
-                    return
-                yield from rows
-        finally:
-            _discard(connection)
+                options = {"yield_per": _STREAM_ROWS}
+                result = connection.execute(statement, execution_options=options).mappings()
+            with closing(result):
+                while True:
+                    with self._translated(writing=False):
+                        rows = result.fetchmany(_STREAM_ROWS)
+                    if not rows:
+                        return
+                    yield from rows
 
     @contextmanager
     def bare(self) -> Iterator[Connection]:
@@ -114,10 +111,11 @@ class Database:
         self._engine.dispose()
 
     def _twice(self, attempt: Callable[[bool], T]) -> T:
+        # No wait between the two: connecting again is where the waiting is.
         retrying = Retrying(
             stop=stop_after_attempt(2),
             retry=retry_if_exception_type(ConnectionLost),
-            sleep=self._clock.sleep,
+            sleep=lambda seconds: None,
             reraise=True,
         )
         for state in retrying:

@@ -1,6 +1,6 @@
 """What the databases' errors mean, as errors of the store: what happened and what to do, without statements or values."""
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from gapless.errors import StoreBusy, StoreError, StoreUnreadable, StoreUnwritable
 
@@ -57,6 +57,8 @@ def store_error(error: DBAPIError, where: str, *, writing: bool) -> StoreError:
             where=where,
             remedy="try again when the server is up",
         )
+    if isinstance(error, IntegrityError):
+        return StoreUnreadable(f"the store contradicts itself: {said}", where=where, remedy=_DAMAGED)
     if isinstance(sqlstate, str):
         for known in (sqlstate, sqlstate[:2]):
             if known in _POSTGRESQL:

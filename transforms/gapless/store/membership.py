@@ -1,6 +1,7 @@
 """Membership as the store sees it: the first list freezes an epoch, every later one only adds candidates and facts."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,18 +41,14 @@ class Membership(StoreBase):
                     where=self._database.where,
                     remedy="start a new run: it reads in the new lineage",
                 )
-            _take_note(
-                connection, row, assignment, listed, self._domain(connection, scope), self._clock.now()
-            )
-            return self._observed(connection, scope, assignment.generation)
+            domain = self._domain(connection, scope)
+            live = _live_chains(connection, row)
+            if _take_note(connection, row, live, assignment, listed, domain, self._clock.now()):
+                live = _live_chains(connection, row)
+            chains = [chain_row(chain, domain) for chain in live]
+            return Observed(frontier_row(self._scope_row(connection, scope)), assignment.generation, chains)
 
         return self._database.write(work)
-
-    def _observed(self, connection: Connection, scope: str, generation: str) -> Observed:
-        row = self._scope_row(connection, scope)
-        domain = self._domain(connection, scope)
-        chains = [chain_row(chain, domain) for chain in _live_chains(connection, row)]
-        return Observed(frontier_row(row), generation, chains)
 
 
 def _by_id(assignment: Assignment) -> dict[str, ListedPartition]:
@@ -68,39 +65,42 @@ def _by_id(assignment: Assignment) -> dict[str, ListedPartition]:
 def _take_note(
     connection: Connection,
     scope: RowMapping,
+    chains: Sequence[RowMapping],
     assignment: Assignment,
     listed: Mapping[str, ListedPartition],
     domain: Domain,
-    now: Any,
-) -> None:
+    now: datetime,
+) -> bool:
+    """Write what the list brings that was not known. Whether the live chains have changed by it."""
     first = scope["epoch"] == 0
     if first and not listed:
-        return
-    live = {(row["partition"], row["generation"]): row for row in _live_chains(connection, scope)}
+        return False
+    live = {(row["partition"], row["generation"]): row for row in chains}
     present = {name: live.get((name, assignment.generation)) for name in listed}
     facts = {name: _facts(entry, present[name], domain) for name, entry in listed.items()}
-    changed = _has_changed(scope, live.values(), present, facts, assignment.generation)
+    changed = _has_changed(scope, chains, present, facts, assignment.generation)
     observation = scope["observation"] + 1 if changed else scope["observation"]
-    epoch = 1 if first else None
     if changed:
-        _insert_chains(connection, scope, assignment.generation, observation, epoch, facts, present)
+        _insert_chains(
+            connection, scope, assignment.generation, observation, 1 if first else None, facts, present
+        )
         _update_chains(connection, observation, facts, present)
     list_bound = None if assignment.list_bound is None else domain.key(assignment.list_bound)
+    values: dict[str, Any] = {"observation": observation}
     if first:
-        cap, certified = first_cap(list_bound)
-        values = {"epoch": 1, "generation": assignment.generation}
+        values |= {"epoch": 1, "generation": assignment.generation}
+        values["cap"], values["list_certified"] = first_cap(list_bound)
         _record_epoch(connection, scope, assignment.generation, list_bound or domain.key(None), now)
     else:
         unproven = assignment.generation != scope["generation"] or _has_candidate(connection, scope)
-        cap, certified = next_cap(
+        values["cap"], values["list_certified"] = next_cap(
             scope["cap"], scope["list_certified"], scope["frontier"], list_bound, unproven
         )
-        values = {}
-    values |= {"observation": observation, "cap": cap, "list_certified": certified}
     if any(scope[name] != value for name, value in values.items()):
         connection.execute(
             sa.update(schema.scope).where(schema.scope.c.scope == scope["scope"]).values(values)
         )
+    return changed
 
 
 def _live_chains(connection: Connection, scope: RowMapping) -> Sequence[RowMapping]:
@@ -131,7 +131,7 @@ def _facts(entry: ListedPartition, stored: RowMapping | None, domain: Domain) ->
 
 def _has_changed(
     scope: RowMapping,
-    live: "Sequence[RowMapping] | Any",
+    live: Sequence[RowMapping],
     present: Mapping[str, RowMapping | None],
     facts: Mapping[str, Mapping[str, Any]],
     generation: str,
@@ -205,7 +205,7 @@ def _has_candidate(connection: Connection, scope: RowMapping) -> bool:
 
 
 def _record_epoch(
-    connection: Connection, scope: RowMapping, generation: str, list_bound: bytes, now: Any
+    connection: Connection, scope: RowMapping, generation: str, list_bound: bytes, now: datetime
 ) -> None:
     connection.execute(
         sa.insert(schema.epoch).values(

@@ -1,6 +1,7 @@
 """Reading a scope: one consistent snapshot for `status`, and streams of what may be long."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -82,7 +83,7 @@ class Reading(StoreBase):
         wanted = sa.select(schema.violation).where(column.scope == scope).order_by(column.number)
         return self._stream(scope, wanted, rows.violation)
 
-    def listed(self, scope: str) -> Listed:
+    def sweepable(self, scope: str) -> Listed:
         """What a sweep of files may not touch. Raises UnknownScope."""
 
         def work(connection: Connection) -> Listed:
@@ -111,7 +112,13 @@ class Reading(StoreBase):
     ) -> Iterator[T]:
         """Checks the scope at once, not at the first row."""
         domain = self._database.read(lambda connection: self._domain(connection, scope))
-        return (decode(row, domain) for row in self._database.stream(wanted))
+
+        def decoded() -> Iterator[T]:
+            with closing(self._database.stream(wanted)) as stream:
+                for row in stream:
+                    yield decode(row, domain)
+
+        return decoded()
 
 
 def _in_data_set() -> sa.ColumnElement[bool]:

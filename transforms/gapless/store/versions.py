@@ -59,11 +59,12 @@ def _look(connection: Connection) -> _Contents:
         indexes = {index.name for table in metadata.tables.values() for index in table.indexes}
         foreign = tuple(sorted(names - _OUR_TABLES - indexes - {VERSION_TABLE}))
     else:
-        wanted = sorted({*_OUR_TABLES, VERSION_TABLE})
+        # Not to_regclass: it looks past the snapshot, and half of a store that is being created is not a damaged one.
         present = sa.text(
-            "SELECT name FROM unnest(CAST(:wanted AS text[])) AS name WHERE to_regclass(name) IS NOT NULL"
+            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = ANY (current_schemas(false)) AND c.relname = ANY (:wanted)"
         )
-        names = set(connection.execute(present, {"wanted": wanted}).scalars())
+        names = set(connection.execute(present, {"wanted": [*_OUR_TABLES, VERSION_TABLE]}).scalars())
         foreign = ()
     version = None
     if VERSION_TABLE in names:
