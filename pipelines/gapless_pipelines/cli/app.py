@@ -1,6 +1,7 @@
 """The commands, assembled. Here they only get their names: each imports what it needs when it runs."""
 
 import gc
+import os
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -77,6 +78,8 @@ def main() -> NoReturn:
     """The program `gapless`."""
     # Imports make much that stays and no garbage. A backfill switches the collector on again when it has loaded Beam.
     gc.disable()
+    # The system's allocator gives memory back; Arrow's own keeps what its largest page ever took.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     keep_quiet()
     app()
     raise AssertionError("the command line ends the process by itself")

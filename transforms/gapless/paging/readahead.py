@@ -13,7 +13,7 @@ from gapless.paging.page import Page, Partition
 from gapless.paging.source import Session
 
 MAX_PAGES_AHEAD = 16
-MAX_ROWS_AHEAD = 8192
+MAX_ROWS_AHEAD = 4096
 
 
 class PageFeed:
@@ -91,7 +91,9 @@ class PageFeed:
         if self._stopped:
             return True
         ahead = len(self._ready)
-        return ahead == 0 or (ahead < MAX_PAGES_AHEAD and self._rows + self._rows // ahead <= self._room)
+        return ahead == 0 or (
+            ahead < MAX_PAGES_AHEAD and self._rows + self._rows // ahead <= min(self._room, MAX_ROWS_AHEAD)
+        )
 
     def _fill(self, token: str | None) -> None:
         try:
