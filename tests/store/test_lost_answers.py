@@ -117,12 +117,16 @@ def wire(postgres_admin):
 
 
 @pytest.fixture
-def far(postgres_scene, postgres_server, wire):
-    """A store over the wire, on the same schema as the scene's own."""
+def far_url(postgres_scene, wire):
+    """Over the wire, to the same schema as the scene's own."""
     here = make_url(postgres_scene.url)
     options = {**{key: value for key, value in here.query.items() if key != "host"}, "sslmode": "disable"}
-    url = here.set(host="127.0.0.1", port=wire.port).set(query=options).render_as_string()
-    with open_store(url, clock=postgres_scene.clock) as store:
+    return here.set(host="127.0.0.1", port=wire.port).set(query=options).render_as_string()
+
+
+@pytest.fixture
+def far(postgres_scene, far_url):
+    with open_store(far_url, clock=postgres_scene.clock) as store:
         yield store
 
 
@@ -265,6 +269,17 @@ def test_a_server_that_stays_away_is_unreadable_after_a_bounded_wait(postgres_sc
     assert sum(postgres_scene.clock.slept) < 10
     wire.down = 0
     assert far.scopes() == ["orders"], "and the store can be used when it is back"
+
+
+def test_opening_waits_for_a_server_only_where_it_was_there_a_moment_ago(postgres_scene, far_url, wire):
+    wire.down = 2
+    with pytest.raises(StoreUnreadable, match="cannot be reached"):
+        open_store(far_url, clock=postgres_scene.clock)
+    assert (wire.down, postgres_scene.clock.slept) == (1, [])
+    wire.down = 2
+    with open_store(far_url, clock=postgres_scene.clock, patient=True) as store:
+        assert store.scopes() == ["orders"]
+    assert len(postgres_scene.clock.slept) == 2
 
 
 def test_a_connection_that_dies_twice_is_an_error_and_no_loop(postgres_scene, far, wire, kit):

@@ -202,6 +202,22 @@ def test_a_file_that_may_not_be_written_is_refused_for_writing_and_still_read(sq
         assert store.snapshot("orders").run is None
 
 
+def test_a_store_in_a_folder_that_may_not_be_written_is_read_while_its_writer_is_there(
+    sqlite_scene, unprivileged
+):
+    """SQLite's readers need the files its writer keeps beside the store, and cannot make them in such a folder."""
+    sqlite_scene.members("a")
+    folder = path_of(sqlite_scene.url).parent
+    with unprivileged(folder, writable=False):
+        with open_store(sqlite_scene.url, readonly=True) as reader:
+            assert len(reader.snapshot("orders").chains) == 1
+    sqlite_scene.close()
+    with unprivileged(folder, writable=False):
+        with pytest.raises(StoreUnreadable, match="cannot even be read") as refused:
+            open_store(sqlite_scene.url, readonly=True)
+    assert "-wal and -shm" in refused.value.remedy
+
+
 def test_a_folder_that_may_not_be_written_is_refused_and_gets_no_file(tmp_path, unprivileged):
     folder = tmp_path / "readonly"
     folder.mkdir()

@@ -46,14 +46,20 @@ class Database:
     Every method raises StoreError; a transaction that raises has changed nothing."""
 
     def __init__(
-        self, address: Address, clock: Clock, *, readonly: bool = False, create: bool = False
+        self,
+        address: Address,
+        clock: Clock,
+        *,
+        readonly: bool = False,
+        create: bool = False,
+        patient: bool = False,
     ) -> None:
         self.address = address
         self.readonly = readonly
         self._clock = clock
         self._engine = _engine(address, readonly=readonly, create=create)
         self._connection: Connection | None = None
-        self._connected_before = False
+        self._connected_before = patient
 
     @property
     def where(self) -> str:
@@ -215,7 +221,8 @@ def _sqlite_engine(address: Address, *, readonly: bool, create: bool) -> Engine:
         connection = sqlite3.connect(
             uri, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA synchronous=FULL")
+        if not readonly:
+            connection.execute("PRAGMA synchronous=FULL")
         return connection
 
     return sa.create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)

@@ -64,6 +64,10 @@ def store_error(error: DBAPIError, where: str, *, writing: bool) -> StoreError:
             if known in _POSTGRESQL:
                 kind, what, remedy = _POSTGRESQL[known]
                 return kind(f"{what}: {said}", where=where, remedy=remedy)
+    if "readonly database" in said and not writing:
+        return StoreUnreadable(
+            f"the store cannot even be read in a folder like this: {said}", where=where, remedy=_WRITABLE
+        )
     for sign, kind, what, remedy in _SQLITE:
         if sign in said:
             return kind(f"{what}: {said}", where=where, remedy=remedy)

@@ -42,18 +42,21 @@ def open_store(
     clock: Clock | None = None,
     *,
     readonly: bool = False,
+    patient: bool = False,
 ) -> Store:
     """Open the store at `url`; `password` is added to a PostgreSQL URL.
 
     `create` makes the store where there is none, and upgrades an older schema. `readonly` opens it so that nothing can be
-    written. Raises ConfigurationError for a URL that names no kind of store, StoreUnreadable (not there, not reachable,
-    not a store, damaged), StoreNewer or StoreUnwritable."""
+    written. `patient`: the server was there a moment ago, so that it is waited for while it restarts.
+
+    Raises ConfigurationError for a URL that names no kind of store, StoreUnreadable (not there, not reachable, not a store,
+    damaged), StoreNewer or StoreUnwritable."""
     if create and readonly:
         raise ValueError("a store cannot be created for reading only")
     clock = clock or SystemClock()
     address = parse_address(url, password)
     _require_file(address, create=create)
-    database = Database(address, clock, readonly=readonly, create=create)
+    database = Database(address, clock, readonly=readonly, create=create, patient=patient)
     try:
         prepare(database, create=create)
     except BaseException:
