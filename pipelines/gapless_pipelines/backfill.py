@@ -5,13 +5,14 @@ Beam is imported late: while it loads, the first pages are being fetched.
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import uuid4
 
 from gapless.clock import Clock, SystemClock
 from gapless.effects.protocol import Effect
+from gapless.errors import GaplessError, StoreError
 from gapless.explain import explain
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
@@ -85,8 +86,8 @@ def run_backfill(
     clock: Clock | None = None,
     on_start: Callable[[LocalRun, Plan], None] | None = None,
 ) -> Outcome:
-    """Run to the end. Raises ConfigurationError and StoreError before anything is read, and SourceError where the list
-    of partitions cannot be had."""
+    """Run to the end. Raises ConfigurationError and SourceError (where the list of partitions cannot be had) before anything
+    is read, StoreError at any time: what is promoted by then stays."""
     clock = clock or SystemClock()
     began = clock.monotonic()
     with ExitStack() as stack:
@@ -236,13 +237,25 @@ def _elsewhere(backfill: Backfill, request: PlanRequest) -> int:
 
 @contextmanager
 def _recorded(store: Store, run_id: str) -> Iterator[None]:
-    """Write how the run ended beside its number."""
+    """Write how the run ended beside its number. What ended it is raised as itself, and not as the engine wraps it."""
     try:
         yield
-    except BaseException:
-        store.end_run(run_id, "failed")
-        raise
+    except BaseException as error:
+        # Where the store is the trouble, this fails as well, and says nothing new.
+        with suppress(StoreError):
+            store.end_run(run_id, "failed")
+        known = _ours(error)
+        if known is None or known is error:
+            raise
+        raise known from error
     store.end_run(run_id, "finished")
+
+
+def _ours(error: BaseException | None) -> GaplessError | None:
+    """The error of gapless that an engine's exception carries; None where it is another's."""
+    while error is not None and not isinstance(error, GaplessError):
+        error = error.__cause__
+    return error
 
 
 def _sum(snapshot: Snapshot, name: str) -> int:

@@ -70,7 +70,7 @@ class _Plan(beam.DoFn):
         self._store = store
 
     def process(self, element: PlanRequest) -> Iterator[Any]:
-        with self._store.open(create=True) as store:
+        with self._store.open(create=True, patient=True) as store:
             plan = plan_run(self._source, store, element)
         run = current_run(element.run_id)
         for task in plan.tasks:

@@ -31,7 +31,7 @@ class _Publish(beam.DoFn):
 
     def process(self, element: FrontierHint) -> Iterator[FrontierUpdate]:
         if self._store is None:
-            self._store = self._ref.open()
+            self._store = self._ref.open(patient=True)
         Publisher(self._store, element.scope).publish()
         yield frontier_update(self._store, element.scope)
 

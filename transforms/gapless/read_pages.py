@@ -55,7 +55,7 @@ class SettleInPlace:
 
     def worker(self, task: ReadTask, run: LocalRun | None) -> Worker:
         """Open everything. Raises ConfigurationError (an unset secret) or StoreError."""
-        store = self.store.open()
+        store = self.store.open(patient=True)
         return Worker(
             source=self.source,
             effect=self.effect.open(task.scope, task.domain, store.schema_store(task.scope)),

@@ -14,10 +14,10 @@ class StoreRef:
     url: str
     password: SecretReference | None = None
 
-    def open(self, create: bool = False, *, readonly: bool = False) -> Store:
-        """Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
+    def open(self, create: bool = False, *, readonly: bool = False, patient: bool = False) -> Store:
+        """See `open_store`. Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
         password = self.password.resolve().reveal() if self.password else None
-        return open_store(self.url, password=password, create=create, readonly=readonly)
+        return open_store(self.url, password=password, create=create, readonly=readonly, patient=patient)
 
 
 def store_ref(store: str | StoreRef) -> StoreRef:

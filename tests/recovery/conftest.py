@@ -1,0 +1,155 @@
+"""A hostile API in a process of its own, a job that reads it, and the oracle that watches."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import backfill_process
+import hostile_api
+import pytest
+from hostile_api import Knobs, job_source, universe
+from truth_oracle import Instant, TruthOracle
+
+SCOPE = "orders"
+ENDS_WITHIN = 90.0
+
+
+class Site:
+    """One job: its API, its store, its folder. `events` and `pages` are what the API has served so far."""
+
+    def __init__(self, folder: Path, store_url: str, knobs: Knobs, **job: Any) -> None:
+        self.folder = folder
+        self.store_url = store_url
+        self.knobs = knobs
+        self.log = folder / "log"
+        self._processes: list[BaseProcess] = []
+        self._api = subprocess.Popen(
+            [sys.executable, hostile_api.__file__, *_options(knobs)], stdout=subprocess.PIPE, text=True
+        )
+        assert self._api.stdout is not None
+        self.url = f"http://127.0.0.1:{self._api.stdout.readline().strip()}"
+        self.job = folder / "job.yaml"
+        self.oracle = self.new_oracle()
+        self.write_job(**job)
+
+    def write_job(
+        self,
+        target_rows: int = 60,
+        retry: dict[str, Any] | None = None,
+        workers: int | None = None,
+        client: dict[str, Any] | None = None,
+        **keys: Any,
+    ) -> None:
+        source = job_source(self.url, self.knobs)
+        source["client"].update(client or {})  # type: ignore[attr-defined]
+        document = {
+            "version": 1,
+            "scope": SCOPE,
+            "domain": {"type": "integer"},
+            "source": source,
+            "effect": {"type": "parquet", "path": str(self.folder / "out"), "target_rows": target_rows},
+            "store": {"url": self.store_url},
+            "retry": retry or {"attempts": 5, "backoff": "20ms", "max": "100ms"},
+            "pipeline_options": {"runner": "local", **({"direct_num_workers": workers} if workers else {})},
+            **keys,
+        }
+        self.job.write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+    def new_oracle(self) -> TruthOracle:
+        repeats = self.knobs.rate_duplicate > 0
+        return TruthOracle(self.store_url, SCOPE, universe(self.knobs), repeats=repeats)
+
+    def start(self, **options: Any) -> BaseProcess:
+        """A backfill of its own process."""
+        process = backfill_process.start(self.job, self.log, **options)
+        self._processes.append(process)
+        return process
+
+    def run(self, **options: Any) -> int:
+        """A backfill to its end; its exit code, -9 where it was killed."""
+        return self.ended(self.start(**options))
+
+    def ended(self, process: BaseProcess) -> int:
+        process.join(ENDS_WITHIN)
+        assert process.exitcode is not None, f"the backfill does not end:\n{self.said()}"
+        return process.exitcode
+
+    def run_to_the_end(self) -> Instant:
+        """Run once more, and expect everything to be complete and true."""
+        assert self.run() == 0, self.said()
+        now = self.oracle.finish()
+        assert now.frontier is not None
+        assert now.frontier.position == hostile_api.END
+        return now
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")[-4000:] if self.log.exists() else ""
+
+    def stats(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.url}/stats", timeout=30) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def release(self) -> None:
+        """The stalled partition answers from now on."""
+        with urllib.request.urlopen(f"{self.url}/release", timeout=30):
+            pass
+
+    def close(self) -> None:
+        for process in self._processes:
+            if process.is_alive():
+                process.kill()
+                process.join(30)
+        self._api.kill()
+        self._api.wait()
+        if self._api.stdout is not None:
+            self._api.stdout.close()
+
+
+def _options(knobs: Knobs) -> list[str]:
+    return [
+        text
+        for knob in fields(knobs)
+        for text in (f"--{knob.name.replace('_', '-')}", str(getattr(knobs, knob.name)))
+    ]
+
+
+@pytest.fixture
+def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Sites, each with a folder of its own; closed at the end."""
+    sites: list[Site] = []
+
+    def make(store_url: str | None = None, knobs: Knobs | None = None, **job: Any) -> Site:
+        folder = tmp_path / f"site{len(sites)}"
+        folder.mkdir()
+        sites.append(Site(folder, store_url or f"sqlite:///{folder}/progress.db", knobs or Knobs(), **job))
+        return sites[-1]
+
+    yield make
+    for site in sites:
+        site.close()
+
+
+@pytest.fixture
+def new_postgres_url(postgres_server: Any, postgres_admin: Any) -> Iterator[Callable[[], str]]:
+    """URLs of stores that do not exist yet, each in a schema of its own."""
+    schemas: list[str] = []
+
+    def new() -> str:
+        schemas.append(f"gapless_recovery_{os.getpid()}_{len(schemas)}")
+        postgres_admin.execute(f"CREATE SCHEMA {schemas[-1]}")
+        url: str = postgres_server.update_query_dict(
+            {"options": f"-csearch_path={schemas[-1]}"}
+        ).render_as_string()
+        return url
+
+    yield new
+    for schema in schemas:
+        postgres_admin.execute(f"DROP SCHEMA {schema} CASCADE")
