@@ -111,6 +111,26 @@ def test_two_attempts_of_one_token_coexist_and_the_loser_goes_with_what_only_it_
     assert ledger.promote("A", token="tB").code is PromotionCode.TOKEN_MISMATCH
 
 
+def test_a_page_to_which_another_way_leads_outlives_the_losing_attempt_before_it() -> None:
+    ledger = ledger_at("t0")
+    for attempt in (page("A", "t0", "m"), page("B", "t0", "b"), page("C", "b", "m"), page("D", "m", "n")):
+        ledger.offer(attempt)
+    assert ledger.promote("B", token="t0").code is PromotionCode.OK
+    assert ledger.open_pages == 2
+    run = ledger.promotable()
+    assert run is not None
+    assert run.names == ("C", "D")
+
+
+def test_a_promoter_that_expects_another_token_loses() -> None:
+    ledger = ledger_at("t1")
+    ledger.offer(page("g", "t1", "t2"))
+    assert ledger.promote("g", token="t0").code is PromotionCode.TOKEN_MISMATCH
+    assert ledger.promote([], token="t1").code is PromotionCode.TOKEN_MISMATCH
+    assert ledger.promote("never offered", token="t1").code is PromotionCode.TOKEN_MISMATCH
+    assert ledger.checkpoint.page_token == "t1"
+
+
 def test_the_receipts_of_a_losing_attempt_serve_the_pages_to_come() -> None:
     ledger = ledger_at("t0")
     ledger.offer(page("A", "t0", "tA", ("a", 1), ("b", 2)))
@@ -225,6 +245,7 @@ def test_a_run_is_judged_page_by_page_and_a_loop_as_one() -> None:
     ledger.offer(page("2", "t1", "t2", ("late", 9)))
     ledger.offer(page("3", "t2", "t3", ("early", 30), certified=Bound.through(40), provisional=True))
     ledger.offer(page("4", "t3", "t4", ("in the loop", 20), certified=Bound.through(35)))
+    ledger.offer(page("5", "t4", "t5", ("early", 30), ("late", 9)))
     ledger.settle(["late", "early", "in the loop"], Outcome.DELIVERED)
     run = ledger.promotable()
     assert run is not None
@@ -263,9 +284,11 @@ def test_a_token_kept_at_the_tail_is_promoted_again_and_again() -> None:
     ledger = ledger_at("t9")
     for bound in range(3):
         ledger.offer(page(f"poll {bound}", "t9", "t9", certified=Bound.through(bound)))
+    assert ledger.promote("poll 0", token="t9").code is PromotionCode.OK
+    assert ledger.open_pages == 2
     run = ledger.promotable()
     assert run is not None
-    assert len(run.pages) == 3
+    assert len(run.pages) == 2
     ledger.promoted(run)
     assert ledger.checkpoint == Checkpoint(1, 3, "t9", Bound.through(2))
     ledger.offer(page("moved on", "t9", "t10"))
