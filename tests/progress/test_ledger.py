@@ -400,7 +400,7 @@ def test_what_was_promoted_is_recognised_when_it_comes_again() -> None:
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"remember": 0}])
 def test_limits_are_positive(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="positive number"):
-        ledger_at("t0", **wrong)
+        ledger_at("t0", None, **wrong)
 
 
 def test_an_outcome_is_one_of_two() -> None:
