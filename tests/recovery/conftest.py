@@ -6,6 +6,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -16,6 +17,9 @@ import hostile_api
 import pytest
 from hostile_api import Knobs, job_source, universe
 from truth_oracle import Instant, TruthOracle
+
+from gapless.effects import sweep
+from gapless.store import open_store
 
 SCOPE = "orders"
 ENDS_WITHIN = 90.0
@@ -124,10 +128,23 @@ def _options(knobs: Knobs) -> list[str]:
 @pytest.fixture
 def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Sites, each with a folder of its own; closed at the end."""
+    with _sites(tmp_path) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def make_module_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Site]]:
+    """The same for all tests of a module."""
+    with _sites(tmp_path_factory.mktemp("sites")) as make:
+        yield make
+
+
+@contextmanager
+def _sites(root: Path) -> Iterator[Callable[..., Site]]:
     sites: list[Site] = []
 
     def make(store_url: str | None = None, knobs: Knobs | None = None, **job: Any) -> Site:
-        folder = tmp_path / f"site{len(sites)}"
+        folder = root / f"site{len(sites)}"
         folder.mkdir()
         sites.append(Site(folder, store_url or f"sqlite:///{folder}/progress.db", knobs or Knobs(), **job))
         return sites[-1]
@@ -135,6 +152,20 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     yield make
     for site in sites:
         site.close()
+
+
+@pytest.fixture
+def sweep_up() -> Callable[[Site], None]:
+    """Removes a site's unlisted files, as `gapless dataset --vacuum` does: no listed one may be among them."""
+
+    def sweep_site(site: Site) -> None:
+        if site.oracle.look() is None:
+            return
+        with closing(open_store(site.store_url)) as store:
+            listed = store.sweepable(SCOPE)
+        sweep(site.folder / "out", SCOPE, listed=listed.paths, fences=listed.fencing_tokens)
+
+    return sweep_site
 
 
 @pytest.fixture

@@ -3,23 +3,20 @@
 import os
 import random
 import signal
-from contextlib import closing
 
 import hostile_api
 import pytest
 from hostile_api import HOSTILE, Knobs
 from truth_oracle import Watch
 
-from gapless.effects import sweep
 from gapless.progress import ChainState
-from gapless.store import open_store
 
 KILLED = -signal.SIGKILL
 A_RUN = 1.2
 """Seconds: about what a whole backfill of these takes, so that kills fall everywhere in it."""
 
 
-def kill_over_and_over(make_site, store_urls, kills: int, seed: int) -> None:
+def kill_over_and_over(make_site, store_urls, sweep_up, kills: int, seed: int) -> None:
     draw = random.Random(seed)
     done = 0
     while done < kills:
@@ -49,15 +46,6 @@ def kill_over_and_over(make_site, store_urls, kills: int, seed: int) -> None:
         site.close()
 
 
-def sweep_up(site) -> None:
-    """Remove unlisted files, as `gapless dataset --vacuum` does: no listed one may be among them."""
-    if site.oracle.look() is None:
-        return
-    with closing(open_store(site.store_url)) as store:
-        listed = store.sweepable("orders")
-    sweep(site.folder / "out", "orders", listed=listed.paths, fences=listed.fencing_tokens)
-
-
 @pytest.fixture
 def store_urls(request):
     """Fresh stores, on SQLite and PostgreSQL in turn."""
@@ -72,12 +60,14 @@ def store_urls(request):
 
 
 @pytest.mark.postgres
-def test_ten_kills_at_random_instants(make_site, store_urls):
-    kill_over_and_over(make_site, store_urls, kills=10, seed=20)
+def test_ten_kills_at_random_instants(make_site, store_urls, sweep_up):
+    kill_over_and_over(make_site, store_urls, sweep_up, kills=10, seed=20)
 
 
 @pytest.mark.soak
 @pytest.mark.postgres
 @pytest.mark.timeout(3600)
-def test_very_many_kills_at_random_instants(make_site, store_urls):
-    kill_over_and_over(make_site, store_urls, kills=int(os.environ.get("GAPLESS_KILLS", "200")), seed=21)
+def test_very_many_kills_at_random_instants(make_site, store_urls, sweep_up):
+    kill_over_and_over(
+        make_site, store_urls, sweep_up, kills=int(os.environ.get("GAPLESS_KILLS", "200")), seed=21
+    )

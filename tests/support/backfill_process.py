@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import broken_product
+
 _PRELOADED = [
     "apache_beam",
     "gapless_pipelines.backfill",
@@ -73,13 +75,15 @@ class At:
 @dataclass(frozen=True)
 class Setup:
     """What is special about one process: what happens to it, the largest file it may write (bytes), whether file permissions
-    bind it although it is root's, and the run id, where it is to be a twin of another one's run."""
+    bind it although it is root's, the run id, where it is to be a twin of another one's run, and what is broken in the product
+    itself, by a name of `broken_product`."""
 
     job: str
     log: str
     at: At | None = None
     largest_file: int | None = None
     as_anybody: bool = False
+    breakage: str | None = None
     run_id: str | None = None
 
 
@@ -166,6 +170,8 @@ def _limit(setup: Setup) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (setup.largest_file, setup.largest_file))
     if setup.as_anybody and os.geteuid() == 0:
         _drop_the_right_to_ignore_permissions()
+    if setup.breakage is not None:
+        getattr(broken_product, setup.breakage)()
     if setup.run_id is not None:
         run_id = UUID(setup.run_id)
         gapless_pipelines.backfill.uuid4 = lambda: run_id  # type: ignore[attr-defined]
