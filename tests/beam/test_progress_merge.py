@@ -86,6 +86,20 @@ def test_a_bound_never_goes_back(known: PartitionProgress, new: PartitionProgres
         assert one.bound is None or (result.bound is not None and result.bound >= one.bound)
 
 
+def test_what_stops_a_chain_is_later_than_its_being_read() -> None:
+    """Taking a chain and holding it happen at one place: who watches must learn that it is held, in whatever order."""
+    taken = progress(1, sequence=3)
+    for state in (ChainState.HELD, ChainState.GAP, ChainState.ENDED):
+        stopped = progress(
+            1, sequence=3, state=state, blocker=None if state is ChainState.ENDED else "unsettled_event"
+        )
+        assert later(taken, stopped) == later(stopped, taken) == stopped
+    assert (
+        later(progress(1, sequence=3, state=ChainState.HELD), progress(1, sequence=4)).state
+        is ChainState.OPEN
+    )
+
+
 def test_nothing_seen_is_no_claim() -> None:
     assert frontier_hint({}) is None
 

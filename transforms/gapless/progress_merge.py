@@ -3,29 +3,34 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gapless.progress import Bound, Domain, highest
+from gapless.progress import Bound, ChainState, Domain, highest
 from gapless.updates import PartitionProgress
 
 
 def later(known: PartitionProgress | None, seen: PartitionProgress) -> PartitionProgress:
     """The later of two states of one chain, with the higher bound of both.
 
-    A chain's row is rewritten under a growing fencing token and sequence, so these order its states; where both are equal
-    the state's own name decides, so that the result never depends on which came first."""
+    A chain's row is rewritten under a growing fencing token and sequence, so these order its states. Where both are equal, what
+    stops the chain comes after its being read: it was taken before it could be held. (One that is tried again shows as held
+    until it gets on.) The result never depends on which came first."""
     if known is None:
         return seen
     newest = max(known, seen, key=_age)
     return replace(newest, bound=highest(known.bound, seen.bound))
 
 
-def _age(progress: PartitionProgress) -> tuple[int, int, int, int, str, str]:
+_ORDER = {state: number for number, state in enumerate(ChainState)}
+
+
+def _age(progress: PartitionProgress) -> tuple[int, int, int, int, int, str, str]:
     return (
         progress.epoch,
         progress.fencing_token,
         progress.sequence,
         progress.events,
-        progress.state.value,
+        _ORDER[progress.state],
         progress.blocker or "",
+        progress.blocker_hint or "",
     )
 
 

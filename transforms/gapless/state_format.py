@@ -1,8 +1,9 @@
 """Every byte format that Beam may persist or ship between versions: one coder a type, deterministic, pinned by tests.
 
 A value is one version byte and a msgpack array. Bounds travel as order-preserving keys beside their domain, so that no
-integer is cut and equal values have equal bytes. A format is never changed: a new one gets the next version byte, and the
-old one stays readable. Changes stand in CHANGELOG.md under "State format".
+integer is cut and equal values have equal bytes. Text that is no UTF-8 (half of a surrogate pair, in the name of a file that
+an error tells of) is an extension of type 1: its code points as UTF-8 would write them. A format is never changed: a new one
+gets the next version byte, and the old one stays readable. Changes stand in CHANGELOG.md under "State format".
 """
 
 import json
@@ -15,7 +16,7 @@ from apache_beam.coders.typecoders import registry
 
 from gapless.errors import StoreNewer
 from gapless.page_restriction import PageRestriction
-from gapless.progress import Bound, ChainState, Domain, domain_from
+from gapless.progress import Bound, ChainState, Domain, Position, domain_from, keys
 from gapless.progress_merge import FrontierHint, MembersSeen
 from gapless.store.records import Blocker, DeadLetter
 from gapless.updates import FrontierUpdate, PartitionProgress, PlanRequest, ReadTask
@@ -23,8 +24,34 @@ from gapless.updates import FrontierUpdate, PartitionProgress, PlanRequest, Read
 _VERSION = b"\x01"
 
 
+_HALF_TEXT = 1
+
+
 def _pack(*values: object) -> bytes:
-    return _VERSION + msgspec.msgpack.encode(values)
+    try:
+        return _VERSION + msgspec.msgpack.encode(values)
+    except UnicodeEncodeError:
+        return _VERSION + msgspec.msgpack.encode(_with_half_text(values))
+
+
+def _with_half_text(value: object) -> object:
+    if isinstance(value, tuple | list):
+        return [_with_half_text(item) for item in value]
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return msgspec.msgpack.Ext(_HALF_TEXT, value.encode("utf-8", "surrogatepass"))
+    return value
+
+
+def _half_text(code: int, data: memoryview) -> str:
+    if code != _HALF_TEXT:
+        raise ValueError(f"extension {code} is none of this state format")
+    return bytes(data).decode("utf-8", "surrogatepass")
+
+
+_decode = msgspec.msgpack.Decoder(ext_hook=_half_text).decode
 
 
 def _unpack(encoded: bytes, what: str) -> list[Any]:
@@ -33,7 +60,7 @@ def _unpack(encoded: bytes, what: str) -> list[Any]:
             f"a {what} in state format {encoded[:1].hex() or 'none'}; this version reads 01",
             remedy="drain or cancel the job and start it with the version that wrote it, or a newer one",
         )
-    values: list[Any] = msgspec.msgpack.decode(encoded[1:])
+    values: list[Any] = _decode(encoded[1:])
     return values
 
 
@@ -185,16 +212,16 @@ class FrontierUpdateCoder(_Deterministic):
 
 
 class DeadLetterCoder(_Deterministic):
-    """`[partition, sequence, event, position JSON, reason, payload, path, operator, recorded_at]`.
+    """`[partition, sequence, event, position, reason, payload, path, operator, recorded_at]`.
 
-    The position is JSON with lists for tuples: exact at any size, and without its domain."""
+    The position comes without its domain: text as it is, an integer as the bytes of its key, a tuple as an array of these."""
 
     def encode(self, value: DeadLetter) -> bytes:
         return _pack(
             value.partition,
             value.sequence,
             value.event_id,
-            json.dumps(value.position, separators=(",", ":")),
+            _position(value.position),
             value.reason,
             value.payload,
             value.path,
@@ -204,7 +231,7 @@ class DeadLetterCoder(_Deterministic):
 
     def decode(self, encoded: bytes) -> DeadLetter:
         values = _unpack(encoded, "dead letter")
-        values[3] = _tuples(json.loads(values[3]))
+        values[3] = _position_from(values[3])
         return DeadLetter(*values)
 
 
@@ -241,8 +268,19 @@ class FrontierHintCoder(_Deterministic):
         return FrontierHint(scope, domain, epoch, domain.from_key(bound), missing)
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def _position(position: Position) -> object:
+    if isinstance(position, tuple):
+        return [_position(item) for item in position]
+    return keys.encode_integer(position) if isinstance(position, int) else position
+
+
+def _position_from(value: Any) -> Position:
+    if isinstance(value, list):
+        return tuple(map(_position_from, value))
+    if isinstance(value, bytes):
+        return keys.decode_integer(value, 0)[0]
+    text: str = value
+    return text
 
 
 def register_coders() -> None:
