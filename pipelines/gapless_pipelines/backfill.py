@@ -4,10 +4,12 @@ Beam is imported late: while it loads, the first pages are being fetched.
 """
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gapless.clock import Clock, SystemClock
@@ -30,12 +32,26 @@ from gapless.updates import PartitionProgress, PlanRequest
 from gapless_pipelines.options import LOCAL, EngineOptions
 from gapless_pipelines.pacing import first_pace
 
+if TYPE_CHECKING:
+    from gapless.complete_through import CompleteThrough
+    from gapless_pipelines.reader_processes import ReaderProcess
+
 MOST_READERS = 8
+
+
+def ignore_start(run: LocalRun, plan: Plan) -> None:
+    """Nobody is told of the plan."""
+
+
+def ignore_reading() -> None:
+    """Nobody is told that reading begins."""
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """What is to be run. `readers` bounds how many partitions are read at once; a job's `connections`."""
+    """What is to be run. `readers` bounds how many partitions are read at once; a job's `connections`.
+
+    `processes` is how many processes may read on the local engine; 0: as many as serve where pages come fast."""
 
     source: Source
     effect: Effect
@@ -44,6 +60,7 @@ class Backfill:
     dead_letters: DeadLetterEffect | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     readers: int = MOST_READERS
+    processes: int = 1
     on_step: Callable[[str], None] = no_step
 
 
@@ -84,9 +101,11 @@ def run_backfill(
     backfill: Backfill,
     on_progress: Callable[[PartitionProgress], None] = ignore_progress,
     clock: Clock | None = None,
-    on_start: Callable[[LocalRun, Plan], None] | None = None,
+    on_start: Callable[[LocalRun, Plan], None] = ignore_start,
+    on_reading: Callable[[], None] = ignore_reading,
 ) -> Outcome:
-    """Run to the end. Raises ConfigurationError and SourceError (where the list of partitions cannot be had) before anything
+    """Run to the end. `on_start` is called when the plan is made, `on_reading` when everything is loaded: before that, no
+    thread may be started. Raises ConfigurationError and SourceError (where the list of partitions cannot be had) before anything
     is read, StoreError at any time: what is promoted by then stays."""
     clock = clock or SystemClock()
     began = clock.monotonic()
@@ -95,22 +114,19 @@ def run_backfill(
         request = PlanRequest(backfill.source.scope, uuid4().hex, backfill.engine.engine)
         session = backfill.source.open()
         stack.callback(session.close)
-        asked = clock.monotonic()
-        plan = plan_run(backfill.source, store, request, session)
-        list_seconds = clock.monotonic() - asked
+        plan = plan_run(backfill.source, store, request, session, clock)
         before = store.snapshot(request.scope)
         run = LocalRun(
             request.run_id, FeedPool(backfill.source.open, backfill.readers), on_progress=on_progress
         )
-        if on_start is not None:
-            on_start(run, plan)
+        on_start(run, plan)
         with _recorded(store, request.run_id):
             if not plan.tasks:
                 passes = 0
             elif backfill.engine.engine == LOCAL:
-                passes = _local(backfill, store, request, plan, run, list_seconds, clock)
+                passes = _local(backfill, store, request, plan, run, clock, on_reading)
             else:
-                passes = _elsewhere(backfill, request)
+                passes = _elsewhere(backfill, request, on_reading)
             Publisher(store, request.scope, clock=clock).publish()
         after = store.snapshot(request.scope)
         number = plan.number
@@ -133,30 +149,76 @@ def _local(
     request: PlanRequest,
     plan: Plan,
     run: LocalRun,
-    list_seconds: float,
     clock: Clock,
+    on_reading: Callable[[], None],
 ) -> int:
     most = backfill.engine.workers or backfill.readers
+    pace = first_pace(plan.list_seconds, most)
+    several = backfill.processes != 1 and backfill.engine.workers is None and pace.workers == 1
     with local_run(run):
-        _fetch_ahead(run, plan, backfill)
-        from gapless.complete_through import CompleteThrough
+        if not several:
+            _fetch_ahead(run, plan, backfill)
         from gapless_pipelines.local_passes import LocalPasses
+        from gapless_pipelines.reader_processes import fork_readers, processes_for
 
-        transform = CompleteThrough(
-            backfill.source,
-            backfill.effect,
-            backfill.store,
-            dead_letters=backfill.dead_letters,
-            retry=backfill.retry,
-            run_id=request.run_id,
-            engine=request.engine,
-            observe=False,
-            on_step=backfill.on_step,
-        )
-        passes = LocalPasses(transform, backfill.engine.pipeline_options(), run)
+        passes = LocalPasses(_transform(backfill, request), backfill.engine.pipeline_options(), run)
         _collect_from_here_on()
-        due = _Due(backfill.source, store, plan.number, run, clock)
-        return passes.until(first_pace(list_seconds, most), due, clock.monotonic, most)
+        count = processes_for(len(plan.tasks)) if several else 1
+        count = min(count, backfill.processes or count)
+        shares = [frozenset(task.chain for task in plan.tasks[first::count]) for first in range(count)]
+        most = max(1, most // count)
+
+        def read(through: Store, share: frozenset[int] | None = None) -> int:
+            due = _Due(backfill.source, through, plan.number, run, clock, share)
+            return passes.until(pace, due, clock.monotonic, most)
+
+        def read_apart(share: frozenset[int]) -> int:
+            with backfill.store.open() as own:
+                return read(own, share)
+
+        others = fork_readers(shares[1:], run, read_apart)
+        on_reading()
+        with _joined(others, run):
+            done = read(store, shares[0])
+        # Nothing, as a rule: what a process that died has left.
+        return done + sum(other.passes for other in others) + (read(store) if others else 0)
+
+
+@contextmanager
+def _joined(others: "Sequence[ReaderProcess]", run: LocalRun) -> Iterator[None]:
+    """Hear the other processes while this one reads, and wait for them. Raises what one of them raised."""
+    for other in others:
+        other.listen(run)
+    run.on_stop = partial(_stop_all, others)
+    try:
+        yield
+    except BaseException:
+        for other in others:
+            other.kill()
+        raise
+    for other in others:
+        other.join()
+
+
+def _stop_all(others: "Sequence[ReaderProcess]") -> None:
+    for other in others:
+        other.stop()
+
+
+def _transform(backfill: Backfill, request: PlanRequest) -> "CompleteThrough":
+    from gapless.complete_through import CompleteThrough
+
+    return CompleteThrough(
+        backfill.source,
+        backfill.effect,
+        backfill.store,
+        dead_letters=backfill.dead_letters,
+        retry=backfill.retry,
+        run_id=request.run_id,
+        engine=request.engine,
+        observe=False,
+        on_step=backfill.on_step,
+    )
 
 
 def _fetch_ahead(run: LocalRun, plan: Plan, backfill: Backfill) -> None:
@@ -174,15 +236,25 @@ def _collect_from_here_on() -> None:
 
 
 class _Due:
-    """Which chains the next pass reads, by the durable rows; waits where all that is left is to be tried again later."""
+    """Which chains of a share the next pass reads, by the durable rows; waits where what is left is to be tried again later."""
 
-    def __init__(self, source: Source, store: Store, number: int, run: LocalRun, clock: Clock) -> None:
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        number: int,
+        run: LocalRun,
+        clock: Clock,
+        share: frozenset[int] | None = None,
+    ) -> None:
         self._source = source
         self._store = store
         self._number = number
         self._run = run
         self._clock = clock
-        self._first = True
+        self._share = share
+        # Whatever was held before this run is tried once; who goes over what others have left tries nothing anew.
+        self._first = share is not None
 
     def __call__(self) -> frozenset[int]:
         while not self._run.stopping.is_set():
@@ -199,7 +271,11 @@ class _Due:
     def _rows(self) -> list[ChainRow]:
         snapshot = self._store.snapshot(self._source.scope)
         rows = readable(snapshot.scope, snapshot.chains, self._source)
-        return [row for row in rows if row.fencing_token <= self._number]
+        return [
+            row
+            for row in rows
+            if row.fencing_token <= self._number and (self._share is None or row.chain in self._share)
+        ]
 
     def _is_due(self, row: ChainRow, now: datetime) -> bool:
         if row.state is ChainState.OPEN:
@@ -213,25 +289,15 @@ def _retry_at(row: ChainRow) -> datetime | None:
     return row.blocker.retry_at if held and row.blocker else None
 
 
-def _elsewhere(backfill: Backfill, request: PlanRequest) -> int:
+def _elsewhere(backfill: Backfill, request: PlanRequest, on_reading: Callable[[], None]) -> int:
     """One pipeline on the engine that was asked for, which reads every chain to its end."""
     import apache_beam as beam
 
-    from gapless.complete_through import CompleteThrough
-
+    transform = _transform(backfill, request)
     _collect_from_here_on()
+    on_reading()
     with beam.Pipeline(options=backfill.engine.pipeline_options()) as pipeline:
-        _ = pipeline | CompleteThrough(
-            backfill.source,
-            backfill.effect,
-            backfill.store,
-            dead_letters=backfill.dead_letters,
-            retry=backfill.retry,
-            run_id=request.run_id,
-            engine=request.engine,
-            observe=False,
-            on_step=backfill.on_step,
-        )
+        _ = pipeline | "CompleteThrough" >> transform
     return 1
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gapless.clock import Clock, SystemClock
 from gapless.paging.page import Partition
 from gapless.paging.source import Session, Source
 from gapless.progress import Bound, ChainState, Domain
@@ -17,12 +18,14 @@ READABLE = (ChainState.OPEN, ChainState.HELD)
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a run has to do: `number` is its fencing token, `tasks` the chains to read with their durable `rows` beside them,
-    the lowest bound first; `progress` is where every live chain stands."""
+    the lowest bound first; `progress` is where every live chain stands. `list_seconds` is how long the source took to
+    answer with its list."""
 
     number: int
     tasks: Sequence[ReadTask]
     rows: Sequence[ChainRow]
     progress: Sequence[PartitionProgress]
+    list_seconds: float = 0.0
 
 
 def scope_identity(source: Source) -> ScopeIdentity:
@@ -36,14 +39,23 @@ def scope_identity(source: Source) -> ScopeIdentity:
     )
 
 
-def plan_run(source: Source, store: Store, request: PlanRequest, session: Session | None = None) -> Plan:
+def plan_run(
+    source: Source,
+    store: Store,
+    request: PlanRequest,
+    session: Session | None = None,
+    clock: Clock | None = None,
+) -> Plan:
     """Plan one run or pass. Idempotent: the same `run_id` gets the same number, the same list the same epoch.
 
     Raises StoreError where the store refuses, SourceError where the list cannot be read: then nothing was written."""
+    clock = clock or SystemClock()
+    asked = clock.monotonic()
     if request.observe:
         opened = session or source.open()
         try:
             assignment = opened.assignment()
+            answered = clock.monotonic()
         finally:
             if session is None:
                 opened.close()
@@ -52,20 +64,28 @@ def plan_run(source: Source, store: Store, request: PlanRequest, session: Sessio
         observed = store.observe(request.scope, assignment)
         scope, chains = observed.scope, list(observed.chains)
     else:
+        answered = asked
         number = store.begin_run(request.scope, request.run_id, request.engine)
         snapshot = store.snapshot(request.scope)
         scope, chains = snapshot.scope, list(snapshot.chains)
-    return lay_out(source, scope, chains, number, request.run_id)
+    return lay_out(source, scope, chains, number, request.run_id, answered - asked)
 
 
-def lay_out(source: Source, scope: FrontierRow, chains: Sequence[ChainRow], number: int, run_id: str) -> Plan:
+def lay_out(
+    source: Source,
+    scope: FrontierRow,
+    chains: Sequence[ChainRow],
+    number: int,
+    run_id: str,
+    list_seconds: float = 0.0,
+) -> Plan:
     """Which chains are to be read under run `number`, and the progress every member starts with."""
     live = [row for row in chains if row.epoch_out is None]
     members = sum(1 for row in live if row.epoch_in is not None)
     rows = sorted(readable(scope, live, source), key=_lowest_first)
     tasks = [task_of(row, scope, members, number, run_id) for row in rows]
     progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
-    return Plan(number, tasks, rows, progress)
+    return Plan(number, tasks, rows, progress, list_seconds)
 
 
 def _lowest_first(row: ChainRow) -> tuple[bool, Bound, str]:

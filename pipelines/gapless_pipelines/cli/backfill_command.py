@@ -66,6 +66,7 @@ def backfill_of(job: "Job", arguments: Sequence[str] = ()) -> "Backfill":
         dead_letters=None if config.dead_letters is None else DeferredDeadLetters(_dead_letters_of(job)),
         retry=job.retry(),
         readers=config.source.client.connections,
+        processes=0,
     )
 
 
@@ -91,19 +92,25 @@ def _run(job: "Job", backfill: "Backfill") -> "Outcome":
     display = Display(backfill.store, job.scope, clock)
     local = backfill.engine.engine == LOCAL
     stop = backfill.source.range.stop
+    progress: list[RunProgress] = []
 
     def on_start(run: "LocalRun", plan: "Plan") -> None:
         if local:
-            stopping.ask_by(run.stopping.set)
+            stopping.ask_by(run.stop)
         else:
             stopping.interrupt()
         say(f"{job.scope}: run {plan.number} on {backfill.engine.engine}, {_plan_text(plan)}")
-        progress = RunProgress(plan.progress, clock.monotonic(), None if stop is None else Bound.before(stop))
-        display.begin(progress, follow_store=not local)
+        progress.append(
+            RunProgress(plan.progress, clock.monotonic(), None if stop is None else Bound.before(stop))
+        )
+
+    def on_reading() -> None:
+        for one in progress:
+            display.begin(one, follow_store=not local)
 
     with Stopping(display.put_back) as stopping:
         try:
-            return run_backfill(backfill, display.update, clock, on_start)
+            return run_backfill(backfill, display.update, clock, on_start, on_reading)
         finally:
             display.end()
 

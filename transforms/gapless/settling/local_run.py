@@ -19,6 +19,10 @@ def ignore_progress(progress: PartitionProgress) -> None:
     """Nobody watches."""
 
 
+def ignore_stop() -> None:
+    """Nobody else is to be told."""
+
+
 @dataclass(slots=True)
 class LocalRun:
     """`limit` is the slice of the present pass; `due` the chains it reads (None: all that can be read)."""
@@ -30,8 +34,14 @@ class LocalRun:
     due: frozenset[int] | None = None
     on_progress: Callable[[PartitionProgress], None] = ignore_progress
     stopping: threading.Event = field(default_factory=threading.Event)
+    on_stop: Callable[[], object] = ignore_stop
     _tally: Tally = field(default_factory=Tally)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stop(self) -> None:
+        """Ask every reader to finish its page, promote and leave. May be called by a signal handler."""
+        self.stopping.set()
+        self.on_stop()
 
     def add(self, tally: Tally) -> None:
         """Count what one call did."""
