@@ -234,7 +234,7 @@ class Scenario:
         return spell(claim)
 
     def publish(self, step: Step) -> str:
-        candidate = required_bound(step["value"])
+        candidate = bound(step["value"])
         moved = highest(self._published, candidate) != self._published
         self._published = highest(self._published, candidate)
         self._store.publish(candidate, moved)
@@ -263,7 +263,7 @@ class Scenario:
 
     def _start(self, name: str, start: Step) -> None:
         known = self._ledgers.get(name)
-        generation = start.get("gen", known.checkpoint.fencing_token if known is not None else 1)
+        generation = start.get("gen", known.checkpoint.fencing_token if known is not None else 0)
         state = ChainState(STATES.get(start.get("state"), start.get("state")))
         checkpoint = Checkpoint(generation, 0, start.get("token"), bound(start.get("bound")), state)
         self._ledgers[name] = self._new_ledger(checkpoint)
@@ -298,6 +298,8 @@ class Scenario:
             for label, attempt in zip(labels, attempts, strict=True)
         ]
         ledger = self._ledger(name)
+        if "gen" in step and ledger.checkpoint.fencing_token == 0:
+            self.takeover(step)  # nobody has taken the partition: its reader takes it before it reads
         outcomes = ledger.receipts()
         before = ledger.checkpoint
         expected = replace(

@@ -30,6 +30,7 @@ class StoreMirror:
         for scope in (SCOPE, PUBLISHERS):
             self._store.register_scope(ScopeIdentity(scope, IntegerDomain(), {"case": scope}))
         self._chains: dict[str, int] = {}
+        self._members: frozenset[str] = frozenset()
         self._listed: set[str] = set()
         self._forgotten: set[str] = set()
         self._frontier: Bound | None = None
@@ -39,6 +40,7 @@ class StoreMirror:
 
     def freeze(self, members: Sequence[str], cap: Bound | None) -> None:
         """The first membership epoch."""
+        self._members = frozenset(members)
         if members:
             self._observe(members, cap)
 
@@ -156,14 +158,15 @@ class StoreMirror:
         assert sorted(map(str, found)) == sorted(late)
 
     def supports(self, claim: Bound | None) -> None:
-        """The minimum by SQL is the ledger's frontier, as far as a published one never goes back."""
-        if self._forgotten:
+        """The minimum by SQL is the ledger's frontier, as far as a published one never goes back; only in a scope that has
+        seen nobody but its members, since newcomers cap what is published."""
+        if self._forgotten or self._listed != self._members:
             return
         self._store.publish(SCOPE, 1)
         self._frontier = highest(self._frontier, claim)
         assert self._store.scope(SCOPE).frontier == self._frontier
 
-    def publish(self, candidate: Bound, moved: bool) -> None:
+    def publish(self, candidate: Bound | None, moved: bool) -> None:
         """A scope of one member, which reaches the candidate, is published."""
         row = self._store.observe(PUBLISHERS, _list(["p"])).chains[0]
         assert self._store.promote(_promotion(row, token=None, bound=candidate)) is not None
