@@ -1,0 +1,55 @@
+"""A scripted source of ten partitions, a Parquet effect, a store, and the oracle that judges what is durable."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from scripted_universe import SCOPE, end_of, source_of, universe
+from truth_oracle import TruthOracle
+
+from gapless import ParquetEffect
+from gapless.progress import Bound
+from gapless.store import Store, open_store
+from gapless.store.records import Snapshot
+
+
+class Scene:
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self.universe = universe()
+        self.source = source_of(self.universe)
+        self.effect = ParquetEffect(str(folder / "out"), target_rows=10)
+        self.oracle = TruthOracle(url, SCOPE, self.universe)
+        self.end: Bound = end_of(self.universe)
+
+    def open(self) -> Store:
+        return open_store(self.url)
+
+    def snapshot(self) -> Snapshot:
+        with closing(self.open()) as store:
+            return store.snapshot(SCOPE)
+
+    def judge_the_end(self) -> None:
+        """Everything is durable, once, and published."""
+        now = self.oracle.finish()
+        assert now.frontier == self.end
+        assert sum(chain.events for chain in now.chains.values()) == sum(map(len, self.universe.values()))
+
+
+@pytest.fixture
+def scene(tmp_path: Path, sqlite_url: str) -> Scene:
+    return Scene(tmp_path, sqlite_url)
+
+
+def in_memory(workers: int) -> PipelineOptions:
+    return PipelineOptions([f"--direct_num_workers={workers}", "--direct_running_mode=in_memory"])
+
+
+@pytest.fixture(params=[1, 8])
+def options(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Of Beam's local runner, with one worker and with eight in memory."""
+    return in_memory(request.param)
