@@ -60,9 +60,10 @@ class Ledger:
     """What is open in one partition, over its committed checkpoint. Used by one thread.
 
     `limit` is how many pages may be open; the page that the committed token asks for is taken beyond it, since without
-    it nothing could ever leave. `early_limit` bounds the receipts of events whose page has not come yet. `remember` is how
-    many promoted events are known again, so that a source that repeats them is not accused of a violation; `seen` shares
-    that memory between ledgers. Assertions raise the bound only where `accept_assertions` is set.
+    it nothing could ever leave. `early_limit` bounds the receipts of events whose page has not come yet. `remember` is
+    how many promoted events are known again, so that a source that repeats them is not accused of a violation; `seen`
+    shares that memory between ledgers, where an id names one event in the whole scope. Assertions raise the bound only
+    where `accept_assertions` is set.
 
     >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
     >>> ledger.offer(PageAttempt("g", "t0", "t1", (("a", 1), ("b", 2))))
