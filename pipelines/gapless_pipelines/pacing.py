@@ -4,7 +4,6 @@ A pass costs something by itself (Beam builds its workers anew), so slices begin
 frontier to move early, and grow until the passes cost next to nothing.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 from gapless.settling.worker import Slice, Tally
@@ -16,8 +15,10 @@ LONGEST_PASS = 30.0
 COST_SHARE = 25
 """A pass is planned to be this many times as long as what it costs by itself."""
 GROWTH = 2.0
-FAST_PAGE = 0.005
-"""Seconds of waiting for a page below which the wait is mostly this process's own work: more readers would not help."""
+FAST_PAGE = 0.01
+"""A page that is fetched in so many seconds is mostly this process's own work: more readers would not help."""
+FAST_LIST = 0.025
+"""The same for the list of partitions, with a connection made for it."""
 PATIENCE = 0.5
 LONGEST_PATIENCE = 30.0
 
@@ -37,26 +38,23 @@ class Pace:
         return Slice(pages=self.pages, seconds=max(SHORTEST_SLICE, share), patience=max(self.patience, 0.0))
 
 
-def workers_for(waited: float, worked: float, pages: int, most: int) -> int:
-    """How many readers keep one processor busy: those that wait cost nothing.
+def workers_for(fetching: float, pages: int, most: int) -> int:
+    """How many readers serve, where `pages` pages took `fetching` seconds to fetch: one, or as many as may be.
 
-    >>> workers_for(waited=5.0, worked=0.5, pages=100, most=8)
+    Where pages come fast, Python's work on them is what takes time, and threads would only take turns at it. Where the source
+    takes its time, those that wait cost nothing.
+
+    >>> workers_for(fetching=5.0, pages=100, most=8)
     8
-    >>> workers_for(waited=0.2, worked=0.2, pages=100, most=8)
+    >>> workers_for(fetching=0.2, pages=100, most=8)
     1
-    >>> workers_for(waited=2.0, worked=1.0, pages=100, most=8)
-    3
     """
-    if pages == 0:
-        return most
-    if waited / pages < FAST_PAGE:
-        return 1
-    return max(1, min(most, math.ceil((waited + worked) / max(worked, 1e-6))))
+    return 1 if pages and fetching / pages < FAST_PAGE else most
 
 
 def first_pace(list_seconds: float, most: int) -> Pace:
     """The first pass reads a little of everything. How long the source took to list its partitions tells how long it waits."""
-    workers = 1 if list_seconds < 4 * FAST_PAGE else most
+    workers = 1 if list_seconds < FAST_LIST else most
     return Pace(seconds=FIRST_SECONDS, workers=workers, pages=FIRST_PAGES)
 
 
@@ -70,5 +68,7 @@ def next_pace(last: Pace, wall: float, tally: Tally, most: int) -> Pace:
     grown = last.seconds * GROWTH if last.pages is None else 0.0
     seconds = min(LONGEST_PASS, max(cost * COST_SHARE, grown))
     return Pace(
-        seconds=seconds, workers=workers_for(tally.waited, tally.worked, tally.pages, most), patience=PATIENCE
+        seconds=seconds,
+        workers=workers_for(tally.fetching, tally.pages, most),
+        patience=PATIENCE,
     )

@@ -19,7 +19,9 @@ def test_a_source_that_is_slow_to_list_its_partitions_is_read_by_many_from_the_s
 
 
 def test_a_pass_is_long_against_what_it_costs_by_itself() -> None:
-    pace = next_pace(Pace(seconds=1, workers=1, pages=2), wall=0.65, tally=Tally(0.1, 0.4, 16), most=8)
+    pace = next_pace(
+        Pace(seconds=1, workers=1, pages=2), wall=0.65, tally=Tally(waited=0.1, worked=0.4, pages=16), most=8
+    )
     assert pace.pages is None
     assert pace.seconds >= 20 * 0.15
 
@@ -45,16 +47,9 @@ def test_where_nothing_came_patience_grows_and_everyone_reads() -> None:
     assert slower.patience == 30.0
 
 
-@given(
-    st.floats(0, 1e4),
-    st.floats(0, 1e4),
-    st.integers(0, 10**6),
-    st.integers(1, 64),
-)
-def test_there_is_always_a_reader_and_never_more_than_allowed(
-    waited: float, worked: float, pages: int, most: int
-) -> None:
-    assert 1 <= workers_for(waited, worked, pages, most) <= most
+@given(st.floats(0, 1e4), st.integers(0, 10**6), st.integers(1, 64))
+def test_there_is_always_a_reader_and_never_more_than_allowed(fetching: float, pages: int, most: int) -> None:
+    assert 1 <= workers_for(fetching, pages, most) <= most
 
 
 @given(st.floats(0.01, 30), st.integers(1, 16), st.integers(1, 10_000))
@@ -62,3 +57,9 @@ def test_a_slice_is_never_empty(seconds: float, workers: int, chains: int) -> No
     limit = Pace(seconds=seconds, workers=workers).limit(chains)
     assert limit.seconds is not None
     assert limit.seconds > 0
+
+
+def test_a_slow_source_is_read_by_many_also_where_its_pages_had_been_fetched_ahead() -> None:
+    first = first_pace(list_seconds=0.01, most=8)
+    ahead = Tally(waited=0.0, worked=0.02, fetching=16 * 0.05, pages=16)
+    assert next_pace(first, wall=0.3, tally=ahead, most=8).workers == 8

@@ -5,6 +5,7 @@ nothing rests on it. What is fetched and not promoted is read again after a cras
 """
 
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
@@ -12,23 +13,26 @@ from gapless.paging.chain import PageChain
 from gapless.paging.page import Page, Partition
 from gapless.paging.source import Session
 
-MAX_PAGES_AHEAD = 16
-MAX_ROWS_AHEAD = 4096
+MAX_PAGES_AHEAD = 32
+MAX_ROWS_AHEAD = 8192
 
 
 class PageFeed:
     """The pages of one chain from `token` on, fetched by a thread of its own, at most `room` events ahead.
 
     `next` gives them in order; an error of the source surfaces there, after the pages before it. Used by one consumer.
-    `chain` is where that consumer may leave what it knows of the pages so far, while the feed is parked."""
+    `chain` is where that consumer may leave what it knows of the pages so far, while the feed is parked. `fetched_in` is how
+    many seconds the source took for the page that was given last."""
 
     def __init__(self, session: Session, partition: Partition, token: str | None, room: int) -> None:
         self.session = session
         self.token = token
         self.chain: PageChain | None = None
+        self.fetched_in = 0.0
         self._partition = partition
         self._room = room
         self._ready: deque[Page | BaseException] = deque()
+        self._seconds: deque[float] = deque()
         self._rows = 0
         self._changed = threading.Condition()
         self._stopped = False
@@ -46,6 +50,7 @@ class PageFeed:
             if isinstance(item, BaseException):
                 raise item
             self._ready.popleft()
+            self.fetched_in = self._seconds.popleft()
             self._rows -= len(item)
             self._changed.notify_all()
         self.token = item.next_token
@@ -102,6 +107,7 @@ class PageFeed:
                     self._changed.wait_for(self._may_fetch)
                     if self._stopped:
                         return
+                began = time.monotonic()
                 try:
                     page = self.session.fetch(self._partition, token)
                 except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
@@ -111,6 +117,7 @@ class PageFeed:
                     return
                 with self._changed:
                     self._ready.append(page)
+                    self._seconds.append(time.monotonic() - began)
                     self._rows += len(page)
                     self._changed.notify_all()
                 if page.end:

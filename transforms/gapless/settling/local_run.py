@@ -48,6 +48,7 @@ class LocalRun:
         with self._lock:
             self._tally.waited += tally.waited
             self._tally.worked += tally.worked
+            self._tally.fetching += tally.fetching
             self._tally.pages += tally.pages
 
     def take_tally(self) -> Tally:

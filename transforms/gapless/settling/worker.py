@@ -29,10 +29,13 @@ class Slice:
 
 @dataclass(slots=True)
 class Tally:
-    """Seconds that calls spent waiting for pages and working on them, and the pages they applied."""
+    """Seconds that calls spent waiting for pages and working on them, and the pages they applied.
+
+    `fetching` is what the source took for these pages, also where nobody had to wait because they were fetched ahead."""
 
     waited: float = 0.0
     worked: float = 0.0
+    fetching: float = 0.0
     pages: int = 0
 
 

@@ -5,6 +5,8 @@ REPEATABLE READ snapshot for a read.
 """
 
 import sqlite3
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
@@ -38,6 +40,10 @@ _KEEPALIVE = {
     "keepalives_count": "3",
     "connect_timeout": "15",
 }
+
+
+_writers: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+"""By the path of a SQLite file: whose turn it is to write among the threads of this process."""
 
 
 class Database:
@@ -130,7 +136,7 @@ class Database:
         raise AssertionError("tenacity ends with a result or an exception")
 
     def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
-        with self._translated(writing=writing):
+        with self._turn(writing=writing), self._translated(writing=writing):
             connection = self._open()
             try:
                 self._begin(connection, writing=writing)
@@ -140,6 +146,16 @@ class Database:
                 self._roll_back(connection)
                 raise
             return result
+
+    @contextmanager
+    def _turn(self, *, writing: bool) -> Iterator[None]:
+        """SQLite has one writer at a time, and who waits for it sleeps in steps of up to 0.1 s: the threads of a process
+        queue up here instead, where the next one is woken at once."""
+        if not writing or self.address.path is None:
+            yield
+            return
+        with _writers[str(self.address.path)]:
+            yield
 
     def _begin(self, connection: Connection, *, writing: bool) -> None:
         if self.sqlite:
