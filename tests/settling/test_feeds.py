@@ -79,7 +79,7 @@ def test_an_error_surfaces_behind_the_pages_before_it_and_stays():
 
 
 def test_a_feed_runs_ahead_no_further_than_its_room():
-    """One page always; then only what fits, judged by the pages that wait."""
+    """The first page, whose size nobody knows; then only what fits, judged by the pages that wait."""
     source = chain_of(9, events=10)
     gated = Gated(source)
     gated.gate.release(9)
@@ -94,6 +94,19 @@ def test_a_feed_runs_ahead_no_further_than_its_room():
     feed.stop()
     feed.join(SOON)
     assert len(source.fetches) in (5, 6)
+
+
+def test_without_room_only_a_page_that_is_waited_for_is_fetched():
+    """While a full run is promoted, nothing is fetched that a crash would have to read again."""
+    gated = Gated(chain_of(3, events=10))
+    gated.gate.release(3)
+    feed = PageFeed(gated, A, None, room=0)
+    assert not gated.asked.acquire(timeout=0.05)
+    assert feed.next(SOON).start_token is None
+    assert gated.asked.acquire(timeout=SOON)
+    assert not gated.asked.acquire(timeout=0.05)
+    assert feed.next(SOON).start_token == "t1"
+    feed.stop()
 
 
 def test_a_feed_runs_ahead_no_further_than_so_many_pages_however_small():

@@ -37,6 +37,7 @@ class PageFeed:
         self._changed = threading.Condition()
         self._stopped = False
         self._finished = False
+        self._wanted = False
         self._given_out = False
         self._thread = threading.Thread(target=self._fill, args=(token,), name="gapless-fetch", daemon=True)
         self._thread.start()
@@ -44,8 +45,13 @@ class PageFeed:
     def next(self, timeout: float | None = None) -> Page | None:
         """The next page; None when `timeout` seconds passed without one. Raises what the fetch raised."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._ready, timeout):
-                return None
+            self._wanted = True
+            self._changed.notify_all()
+            try:
+                if not self._changed.wait_for(lambda: self._ready, timeout):
+                    return None
+            finally:
+                self._wanted = False
             item = self._ready[0]
             if isinstance(item, BaseException):
                 raise item
@@ -64,7 +70,7 @@ class PageFeed:
         return self.token == token and not self._given_out and not self._failed()
 
     def set_room(self, room: int) -> None:
-        """How many events may be fetched and not yet taken; one page always may."""
+        """How many events may be fetched and not yet taken. A page that is waited for is fetched in any case."""
         with self._changed:
             self._room = room
             self._changed.notify_all()
@@ -96,9 +102,9 @@ class PageFeed:
         if self._stopped:
             return True
         ahead = len(self._ready)
-        return ahead == 0 or (
-            ahead < MAX_PAGES_AHEAD and self._rows + self._rows // ahead <= min(self._room, MAX_ROWS_AHEAD)
-        )
+        if ahead == 0:
+            return self._wanted or self._room > 0
+        return ahead < MAX_PAGES_AHEAD and self._rows + self._rows // ahead <= min(self._room, MAX_ROWS_AHEAD)
 
     def _fill(self, token: str | None) -> None:
         try:

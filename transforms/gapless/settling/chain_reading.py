@@ -126,6 +126,7 @@ class ChainReading:
         finally:
             self._tally.waited += self._worker.clock.monotonic() - began
         if page is not None:
+            feed.set_room(room - len(page))
             self._tally.fetching += feed.fetched_in
             return page
         return _Then.PROMOTE_FIRST if comes_of_age else _Then.LEAVE
