@@ -51,7 +51,7 @@ def ignore_reading() -> None:
 class Backfill:
     """What is to be run. `readers` bounds how many partitions are read at once; a job's `connections`.
 
-    `processes` is how many processes may read on the local engine; 0: as many as serve where pages come fast."""
+    `processes` is how many processes read on the local engine; 0: as many as serve, which is one where pages come slowly."""
 
     source: Source
     effect: Effect
@@ -154,7 +154,9 @@ def _local(
 ) -> int:
     most = backfill.engine.workers or backfill.readers
     pace = first_pace(plan.list_seconds, most)
-    several = backfill.processes != 1 and backfill.engine.workers is None and pace.workers == 1
+    several = backfill.processes > 1 or (
+        backfill.processes == 0 and backfill.engine.workers is None and pace.workers == 1
+    )
     with local_run(run):
         if not several:
             _fetch_ahead(run, plan, backfill)
@@ -163,8 +165,7 @@ def _local(
 
         passes = LocalPasses(_transform(backfill, request), backfill.engine.pipeline_options(), run)
         _collect_from_here_on()
-        count = processes_for(len(plan.tasks)) if several else 1
-        count = min(count, backfill.processes or count)
+        count = processes_for(len(plan.tasks), backfill.processes) if several else 1
         shares = [frozenset(task.chain for task in plan.tasks[first::count]) for first in range(count)]
         most = max(1, most // count)
 

@@ -27,11 +27,11 @@ _LENGTH = struct.Struct("<cI")
 _PROGRESS, _FAILED, _PASSES = b"p", b"f", b"n"
 
 
-def processes_for(chains: int) -> int:
-    """How many processes may read: one a processor this one may use, no more than chains. One where forking is not safe."""
+def processes_for(chains: int, wanted: int = 0) -> int:
+    """How many processes read: `wanted`, else one a processor; no more than chains, and one where forking is not safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 1
-    return max(1, min(MOST_PROCESSES, len(os.sched_getaffinity(0)), chains))
+    return min(chains, wanted or min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
 
 
 @dataclass(slots=True)
