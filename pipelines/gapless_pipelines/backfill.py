@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gapless.clock import Clock, SystemClock
-from gapless.effects.protocol import Effect
+from gapless.effects.protocol import Effect, Step, no_step
 from gapless.errors import GaplessError, StoreError
 from gapless.explain import explain
 from gapless.paging.readahead import FeedPool
@@ -24,7 +24,6 @@ from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import RetryPolicy
-from gapless.settling.worker import no_step
 from gapless.store import Store
 from gapless.store.records import ChainRow, Snapshot
 from gapless.store_ref import StoreRef
@@ -61,7 +60,7 @@ class Backfill:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     readers: int = MOST_READERS
     processes: int = 1
-    on_step: Callable[[str], None] = no_step
+    on_step: Step = no_step
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,8 @@ def test_a_kill_leaves_a_whole_file_or_only_a_hidden_leftover(
     # The next run is not hindered, and once it has its number what the dead one left is swept.
     bench.write(make_page([{"k": 5}]))
     kept = bench.outputs[0].path
-    assert sweep(bench.folder, "orders", listed=[kept], fences={"p0": 1}) == []
-    assert sweep(bench.folder, "orders", listed=[kept], fences={"p0": 2}) == [str(path)]
+    assert sweep(bench.folder, "orders", listed=[kept], fencing_tokens={"p0": 1}) == []
+    assert sweep(bench.folder, "orders", listed=[kept], fencing_tokens={"p0": 2}) == [str(path)]
     assert bench.files() == [str(Path(kept).relative_to(bench.folder))]
 
 

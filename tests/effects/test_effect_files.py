@@ -125,8 +125,10 @@ class Swept:
         (folder / name).write_text(suffix)
         return str(folder / name)
 
-    def sweep(self, fences: dict[str, int], listed: list[str] | None = None, **options: Any) -> set[str]:
-        return set(sweep(self.root, "orders", listed=listed or [], fences=fences, **options))
+    def sweep(
+        self, fencing_tokens: dict[str, int], listed: list[str] | None = None, **options: Any
+    ) -> set[str]:
+        return set(sweep(self.root, "orders", listed=listed or [], fencing_tokens=fencing_tokens, **options))
 
 
 @pytest.fixture
@@ -208,9 +210,9 @@ def test_the_sweep_knows_the_names_that_the_effect_gives(
     open_writer.add(make_page([{"k": 2}]), 0)
     both = {str(bench.folder / name) for name in bench.files()}
     assert finished.path in both
-    assert set(sweep(bench.folder, "orders", listed=[], fences={"a/b": 1})) == set()
-    assert set(sweep(bench.folder, "orders", listed=[], fences={"a/b": 2}, dry_run=True)) == both
-    assert set(sweep(bench.folder, "orders", listed=[finished.path], fences={"a/b": 2})) == both - {
+    assert set(sweep(bench.folder, "orders", listed=[], fencing_tokens={"a/b": 1})) == set()
+    assert set(sweep(bench.folder, "orders", listed=[], fencing_tokens={"a/b": 2}, dry_run=True)) == both
+    assert set(sweep(bench.folder, "orders", listed=[finished.path], fencing_tokens={"a/b": 2})) == both - {
         finished.path
     }
     open_writer.abandon()

@@ -163,7 +163,7 @@ def sweep_up() -> Callable[[Site], None]:
             return
         with closing(open_store(site.store_url)) as store:
             listed = store.sweepable(SCOPE)
-        sweep(site.folder / "out", SCOPE, listed=listed.paths, fences=listed.fencing_tokens)
+        sweep(site.folder / "out", SCOPE, listed=listed.paths, fencing_tokens=listed.fencing_tokens)
 
     return sweep_site
 

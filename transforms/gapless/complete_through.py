@@ -1,13 +1,13 @@
 """`CompleteThrough`: the composite most users apply: plan, read and settle in place, track, combine, publish."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.typehints.decorators import IOTypeHints
 
 from gapless.combine_frontier import CombineFrontier
-from gapless.effects.protocol import Effect
+from gapless.effects.protocol import Effect, Step, no_step
 from gapless.paging.source import Source
 from gapless.plan_partitions import PlanPartitions
 from gapless.publish_frontier import PublishFrontier
@@ -18,9 +18,6 @@ from gapless.store.records import DeadLetter
 from gapless.store_ref import StoreRef, store_ref
 from gapless.track_partitions import TrackPartitions
 from gapless.updates import FrontierUpdate, PartitionProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Completed(NamedTuple):
@@ -48,13 +45,14 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         run_id: str | None = None,
         engine: str = "beam",
         observe: bool = True,
-        on_step: "Callable[[str], None] | None" = None,
+        on_step: Step = no_step,
     ) -> None:
         super().__init__()
         self._source = source
         self._store = store_ref(store)
-        settle = SettleInPlace(source, effect, self._store, dead_letters, retry or RetryPolicy())
-        self._settle = settle if on_step is None else settle.with_steps(on_step)
+        self._settle = SettleInPlace(
+            source, effect, self._store, dead_letters, retry or RetryPolicy(), on_step
+        )
         self._run_id = run_id
         self._engine = engine
         self._observe = observe

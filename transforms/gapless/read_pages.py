@@ -1,7 +1,7 @@
 """`ReadPages`: a splittable DoFn that reads chains, one element each, and settles them in place."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.typehints.decorators import IOTypeHints
 
-from gapless.effects.protocol import Effect
+from gapless.effects.protocol import Effect, Step, no_step
 from gapless.page_restriction import Claim, PageRestriction, PageRestrictionTracker
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
@@ -21,7 +21,7 @@ from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.settle import settle_chain
-from gapless.settling.worker import Slice, Tally, Worker, no_step
+from gapless.settling.worker import Slice, Tally, Worker
 from gapless.state_format import PageRestrictionCoder
 from gapless.store.records import DeadLetter
 from gapless.store_ref import StoreRef
@@ -48,10 +48,7 @@ class SettleInPlace:
     store: StoreRef
     dead_letters: DeadLetterEffect | None = None
     retry: RetryPolicy = RetryPolicy()
-    on_step: Callable[[str], None] = no_step
-
-    def with_steps(self, on_step: Callable[[str], None]) -> "SettleInPlace":
-        return replace(self, on_step=on_step)
+    on_step: Step = no_step
 
     def worker(self, task: ReadTask, run: LocalRun | None) -> Worker:
         """Open everything. Raises ConfigurationError (an unset secret) or StoreError."""

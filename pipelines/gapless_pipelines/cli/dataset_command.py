@@ -140,7 +140,9 @@ def _swept(job: "Job", *, dry_run: bool) -> Iterator[str]:
         folders.append((dead_letters.path, letters))
     for root, kept in folders:
         try:
-            yield from sweep(root, job.scope, listed=kept, fences=listed.fencing_tokens, dry_run=dry_run)
+            yield from sweep(
+                root, job.scope, listed=kept, fencing_tokens=listed.fencing_tokens, dry_run=dry_run
+            )
         except OSError as error:
             raise ConfigurationError(
                 f"a file cannot be removed: {error.strerror or error}",

@@ -5,11 +5,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from gapless.effects.files import OutputFolder, Step, explained, no_step
+from gapless.effects.files import OutputFolder, explained
 from gapless.effects.frozen_schema import ENVELOPE
 from gapless.effects.growing_file import GrowingFile
 from gapless.effects.lossless_json import NotJson, event_json
-from gapless.effects.protocol import DeadLetterRecord, RunOutput, RunStart
+from gapless.effects.protocol import DeadLetterRecord, RunOutput, RunStart, Step, no_step
 from gapless.effects.settings import local_folder, require_compression, require_text
 from gapless.errors import EffectError
 from gapless.progress import Domain

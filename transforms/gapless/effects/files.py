@@ -13,7 +13,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +21,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from gapless.effects.protocol import Step, no_step
 from gapless.errors import EffectError
-
-Step = Callable[[str], None]
-"""Called at each step of making a file durable: tests put crashes there."""
 
 _SAFE: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_")
 _LONGEST_NAME: Final = 120
-_PUBLISHED: Final = re.compile(r"\d{9,}-(?P<fence>\d+)-[0-9a-f]{32}\.parquet")
-_UNFINISHED: Final = re.compile(r"\.\d{9,}-(?P<fence>\d+)-[0-9a-f]{16}\.tmp")
-
-
-def no_step(name: str) -> None:
-    """Nothing happens between the steps."""
+_PUBLISHED: Final = re.compile(r"\d{9,}-(?P<fencing_token>\d+)-[0-9a-f]{32}\.parquet")
+_UNFINISHED: Final = re.compile(r"\.\d{9,}-(?P<fencing_token>\d+)-[0-9a-f]{16}\.tmp")
 
 
 def encoded_name(name: str) -> str:
@@ -185,28 +179,28 @@ def sweep(
     scope: str,
     *,
     listed: Collection[str],
-    fences: Mapping[str, int],
+    fencing_tokens: Mapping[str, int],
     dry_run: bool = False,
 ) -> list[str]:
     """Remove what no manifest names and no live run can still promote; the paths removed (or that would be).
 
-    `listed`: every path that any promotion of the scope names, whatever its lineage. `fences`: partition -> the lowest
-    fencing token of its chains that can still be promoted. Both must come from one snapshot of the store. A file or
+    `listed`: every path that any promotion of the scope names, whatever its lineage. `fencing_tokens`: by partition, the
+    lowest token of its chains that can still be promoted. Both must come from one snapshot of the store. A file or
     leftover below its partition's token can be promoted no more; one at or above it may belong to a live run and stays, as does
-    everything of partitions that `fences` does not name, and everything whose name this module did not write. Raises OSError.
+    everything of partitions that have no token here, and everything whose name this module did not write. Raises OSError.
     """
     # A digest in the name makes folder and name unique, wherever the tree is mounted and by whatever link it was reached.
     kept = {(path.parent.name.casefold(), path.name) for path in map(Path, listed)}
     lowest: dict[str, int] = {}
-    for partition, fence in fences.items():
+    for partition, fencing_token in fencing_tokens.items():
         # File systems that ignore case put "a" and "A" into one folder: then the lower token decides for both.
         name = encoded_name(partition).casefold()
-        lowest[name] = min(fence, lowest.get(name, fence))
+        lowest[name] = min(fencing_token, lowest.get(name, fencing_token))
     removed = []
     for folder in _folders(Path(root, encoded_name(scope))):
         for file in sorted(folder.iterdir()):
             match = _PUBLISHED.fullmatch(file.name) or _UNFINISHED.fullmatch(file.name)
-            if match is None or int(match["fence"]) >= lowest.get(folder.name.casefold(), 0):
+            if match is None or int(match["fencing_token"]) >= lowest.get(folder.name.casefold(), 0):
                 continue
             if (folder.name.casefold(), file.name) not in kept:
                 if not dry_run:

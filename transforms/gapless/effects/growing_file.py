@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gapless.effects.files import NewFile, Published, Step, no_step
+from gapless.effects.files import NewFile, Published
+from gapless.effects.protocol import Step, no_step
 
 COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
 _SAMPLE: Final = 1024

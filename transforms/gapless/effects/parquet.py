@@ -9,9 +9,9 @@ from typing import Final
 import pyarrow as pa
 
 from gapless.effects.columns import ColumnBuilder, Columns, NullsEnd, Rows
-from gapless.effects.files import OutputFolder, Step, no_step
+from gapless.effects.files import OutputFolder
 from gapless.effects.frozen_schema import FrozenSchema, ScopeSchema, canonical_types
-from gapless.effects.protocol import RunStart, SchemaStore
+from gapless.effects.protocol import RunStart, SchemaStore, Step, no_step
 from gapless.effects.run_writer import ParquetRunWriter
 from gapless.effects.settings import local_folder, require_compression, require_text
 from gapless.errors import ConfigurationError

@@ -1,11 +1,18 @@
 """What an effect implements: it applies pages to a run, makes the run durable, and says which events failed."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from gapless.paging.page import Page
 from gapless.progress import Domain, Position
+
+Step: TypeAlias = Callable[[str], None]
+"""Called by name at each step of making something durable: tests put crashes there."""
+
+
+def no_step(name: str) -> None:
+    """Nothing happens between the steps."""
 
 
 @dataclass(frozen=True, slots=True)

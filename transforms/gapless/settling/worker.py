@@ -1,10 +1,9 @@
 """What one worker needs to settle chains in place, and how much of a chain one call reads."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gapless.clock import Clock, SystemClock
-from gapless.effects.protocol import EffectSession
+from gapless.effects.protocol import EffectSession, Step, no_step
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
 from gapless.settling.open_run import DeadLetterSession
@@ -39,10 +38,6 @@ class Tally:
     pages: int = 0
 
 
-def no_step(name: str) -> None:
-    """Called at each step of the page barrier. Tests put crashes here."""
-
-
 @dataclass(slots=True)
 class Worker:
     """Used by one thread, one chain at a time.
@@ -62,4 +57,4 @@ class Worker:
     failures: Failures = field(default_factory=Failures)
     max_run_seconds: float = MAX_RUN_SECONDS
     clock: Clock = field(default_factory=SystemClock)
-    on_step: Callable[[str], None] = no_step
+    on_step: Step = no_step
