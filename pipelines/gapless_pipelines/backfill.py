@@ -93,7 +93,7 @@ class Outcome:
             return False
         if self.stop is not None:
             return scope.frontier >= self.stop
-        return all(row.state is not ChainState.OPEN for row in self.snapshot.chains if row.epoch_out is None)
+        return all(row.state is not ChainState.OPEN for row in self.snapshot.chains if row.is_live)
 
 
 def run_backfill(

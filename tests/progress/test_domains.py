@@ -36,7 +36,6 @@ def test_text_leads_back_to_its_position(case: tuple[Domain, Position]) -> None:
 def test_a_description_leads_back_to_its_domain(domain: Domain) -> None:
     described = json.loads(json.dumps(domain.describe()))
     assert domain_from(described) == domain
-    assert Domain.from_description(described) == domain
     assert pickle.loads(pickle.dumps(domain)) == domain
     assert hash(domain_from(described)) == hash(domain)
 

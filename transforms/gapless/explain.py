@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gapless.progress import Bound, ChainState, Domain
+from gapless.progress import Bound, ChainState, Domain, bound_text
 from gapless.store.records import Blocker, ChainRow, FrontierRow, Snapshot
 
 _STOPPED = (ChainState.HELD, ChainState.GAP)
@@ -74,12 +74,12 @@ class Explanation:
 
 def members_of(snapshot: Snapshot) -> list[ChainRow]:
     """The chains whose minimum the frontier is."""
-    return [row for row in snapshot.chains if row.epoch_in is not None and row.epoch_out is None]
+    return [row for row in snapshot.chains if row.is_member]
 
 
 def candidates_of(snapshot: Snapshot) -> list[ChainRow]:
     """The chains that were seen and have not entered."""
-    return [row for row in snapshot.chains if row.epoch_in is None and row.epoch_out is None]
+    return [row for row in snapshot.chains if row.is_candidate]
 
 
 def explain(snapshot: Snapshot) -> Explanation:
@@ -114,7 +114,7 @@ def _blocker(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
         return Blocker("unsettled_event", "held; the store names no event")
     if row.state is ChainState.GAP:
         return Blocker("range_trimmed", "stopped at a gap; the store does not say why")
-    if row.epoch_in is None:
+    if row.is_candidate:
         return _newcomer(row, snapshot.scope)
     if row.listed < snapshot.scope.observation:
         return _leaver(row, snapshot)
@@ -192,11 +192,6 @@ def _withheld(
         "member_list_unproven",
         f"the list of partitions is certified {bound_text(scope.cap, scope.domain)} only",
     )
-
-
-def bound_text(bound: Bound, domain: Domain) -> str:
-    """A bound in words: `through 100`, `before 100`."""
-    return f"{'through' if bound.inclusive else 'before'} {domain.text(bound.position)}"
 
 
 def short_of(snapshot: Snapshot, target: Bound) -> list[Holding]:

@@ -80,27 +80,27 @@ def lay_out(
     list_seconds: float = 0.0,
 ) -> Plan:
     """Which chains are to be read under run `number`, and the progress every member starts with."""
-    live = [row for row in chains if row.epoch_out is None]
-    members = sum(1 for row in live if row.epoch_in is not None)
-    rows = sorted(readable(scope, live, source), key=_lowest_first)
+    live = [row for row in chains if row.is_live]
+    members = sum(row.is_member for row in live)
+    rows = sorted(readable(scope, live, source), key=lowest_first)
     tasks = [task_of(row, scope, members, number, run_id) for row in rows]
     progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
     return Plan(number, tasks, rows, progress, list_seconds)
 
 
-def _lowest_first(row: ChainRow) -> tuple[bool, Bound, str]:
-    """Whoever holds the frontier is read first."""
-    return (row.bound is not None, row.bound or Bound.before(0), row.partition)
+def lowest_first(chain: ChainRow | PartitionProgress) -> tuple[bool, Bound, str]:
+    """Sort key: whoever holds the frontier comes first."""
+    return (chain.bound is not None, chain.bound or Bound.before(0), chain.partition)
 
 
 def readable(scope: FrontierRow, chains: Sequence[ChainRow], source: Source) -> list[ChainRow]:
     """Those of a scope's live chains that are to be read. Under changed routing the chains of the old generation stop: the
     generation that counts is that of the chains which the latest list named."""
-    routed = {row.generation for row in chains if row.listed == scope.observation and row.epoch_out is None}
+    routed = {row.generation for row in chains if row.listed == scope.observation and row.is_live}
     return [
         row
         for row in chains
-        if row.epoch_out is None and (row.generation in routed or not routed) and to_be_read(row, source)
+        if row.is_live and (row.generation in routed or not routed) and to_be_read(row, source)
     ]
 
 
@@ -129,7 +129,7 @@ def task_of(row: ChainRow, scope: FrontierRow, members: int, number: int, run_id
         lineage=row.lineage,
         epoch=scope.epoch,
         members=members,
-        member=row.epoch_in is not None,
+        member=row.is_member,
         run_id=run_id,
     )
 
@@ -148,7 +148,7 @@ def progress_of(row: ChainRow, domain: Domain, epoch: int, members: int) -> Part
         lineage=row.lineage,
         epoch=epoch,
         members=members,
-        member=row.epoch_in is not None and row.epoch_out is None,
+        member=row.is_member,
         state=row.state,
         fencing_token=row.fencing_token,
         sequence=row.sequence,

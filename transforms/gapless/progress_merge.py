@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gapless.progress import Bound, ChainState, Domain, highest
+from gapless.progress import Bound, ChainState, Domain, Membership, Scalar, frontier_of, highest
 from gapless.updates import PartitionProgress
 
 
@@ -71,10 +71,11 @@ def frontier_hint(latest: Mapping[int, PartitionProgress]) -> FrontierHint | Non
     if not latest:
         return None
     epoch = max(progress.epoch for progress in latest.values())
-    members = [p for p in latest.values() if p.member and p.epoch == epoch]
-    expected = max((p.members for p in latest.values() if p.epoch == epoch), default=0)
-    bounds = [p.bound for p in members if p.bound is not None]
-    missing = expected - len(bounds)
+    members = {str(p.chain): p.bound for p in latest.values() if p.member and p.epoch == epoch}
+    expected = max(p.members for p in latest.values() if p.epoch == epoch)
+    missing = max(0, expected - sum(bound is not None for bound in members.values()))
+    value = frontier_of(Membership(epoch, "", frozenset(members)), members)
+    # Members that were not heard of have no name here: `frontier_of` knows nothing of them.
+    bound = value.bound if isinstance(value, Scalar) and not missing else None
     some = next(iter(latest.values()))
-    complete = missing <= 0 and bounds
-    return FrontierHint(some.scope, some.domain, epoch, min(bounds) if complete else None, max(0, missing))
+    return FrontierHint(some.scope, some.domain, epoch, bound, missing)

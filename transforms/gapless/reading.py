@@ -19,8 +19,8 @@ from typing import Any
 
 from gapless.clock import Clock, SystemClock
 from gapless.errors import NotReached, UnknownScope
-from gapless.explain import Explanation, Holding, bound_text, explain, short_of
-from gapless.progress import Bound, Domain, highest
+from gapless.explain import Explanation, Holding, explain, short_of
+from gapless.progress import Bound, Domain, bound_text, highest
 from gapless.status_document import status_document
 from gapless.store.records import Blocker, DeadLetter, FrontierRow, Snapshot, Violation
 from gapless.store_ref import StoreRef, store_ref

@@ -150,7 +150,7 @@ def _verdict(outcome: "Outcome") -> str:
     text = texts[outcome.exit_status]
     scope, stop = outcome.snapshot.scope, outcome.stop
     if outcome.exit_status == 3 and stop is not None and (scope.frontier is None or scope.frontier < stop):
-        from gapless.explain import bound_text
+        from gapless.progress import bound_text
 
         text = f"short of the range's end, {printable(bound_text(stop, scope.domain))}: run it again to go on from here"
     return text

@@ -159,6 +159,6 @@ class Display:
 
     def _take_from(self, store: "Store") -> None:
         snapshot = store.snapshot(self._scope)
-        members = sum(row.epoch_in is not None for row in snapshot.chains)
+        members = sum(row.is_member for row in snapshot.chains)
         for row in snapshot.chains:
             self.update(progress_of(row, snapshot.scope.domain, snapshot.scope.epoch, members))

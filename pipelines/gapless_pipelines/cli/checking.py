@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gapless.effects import FrozenSchema, infer_schema
 from gapless.errors import StoreAbsent, UnknownScope
 from gapless.paging.chain import CheckedPage, PageChain
-from gapless.paging.page_token import fingerprint
+from gapless.paging.page_token import token_digest
 from gapless.plan import scope_identity
 from gapless.progress import Assertion, Domain
 from gapless.status_document import FORMAT, bound_value
@@ -123,7 +123,7 @@ def _page_value(partition: str, checked: CheckedPage, domain: Domain) -> dict[st
         "first_position": domain.text(page.positions[0]) if page.positions else None,
         "last_position": domain.text(page.positions[-1]) if page.positions else None,
         # A token may carry credentials: it is shown as a digest.
-        "next_token": None if page.next_token is None else fingerprint(page.next_token),
+        "next_token": None if page.next_token is None else token_digest(page.next_token),
         "ends": None if checked.ends is None else checked.ends.reason,
         "certificate": None if certificate is None else bound_value(certificate.bound, domain),
     }

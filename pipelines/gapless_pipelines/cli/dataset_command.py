@@ -85,7 +85,7 @@ def document_of(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> di
 
 
 def _lines(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> Iterator[str]:
-    from gapless.explain import bound_text
+    from gapless.progress import bound_text
 
     rows = sum(file.rows for file in files)
     yield f"{printable(scope)}: {plural(rows, 'row')} in {plural(len(files), 'file')}"

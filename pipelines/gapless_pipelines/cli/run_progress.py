@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gapless.explain import bound_text
-from gapless.progress import Bound, ChainState
+from gapless.plan import lowest_first
+from gapless.progress import Bound, ChainState, bound_text
 from gapless.store.records import FrontierRow
 from gapless.updates import PartitionProgress
 from gapless_pipelines.cli.printing import duration, number, plural, printable
@@ -64,7 +64,7 @@ class RunProgress:
             rate=self._rate(now, events),
             seconds=now - self._began,
             frontier=frontier,
-            lowest=sorted(going_on, key=_lowest_first),
+            lowest=sorted(going_on, key=lowest_first),
         )
 
     def _is_done(self, chain: PartitionProgress) -> bool:
@@ -77,10 +77,6 @@ class RunProgress:
             self._seen.popleft()
         since, before = self._seen[0]
         return (events - before) / (now - since) if now > since else 0.0
-
-
-def _lowest_first(chain: PartitionProgress) -> tuple[bool, Bound, str]:
-    return (chain.bound is not None, chain.bound or Bound.before(0), chain.partition)
 
 
 def frontier_text(scope: FrontierRow) -> str:

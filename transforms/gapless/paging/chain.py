@@ -14,10 +14,10 @@ import msgspec
 from gapless.errors import InvalidPage, PositionError, RoutingChanged, TokenCycle
 from gapless.paging.novelty import Novelty
 from gapless.paging.page import Page, Partition
-from gapless.paging.page_token import fingerprint
+from gapless.paging.page_token import token_digest
 from gapless.paging.source import ChainEnd, Range
 from gapless.paging.token_memory import DEFAULT_LIMIT, TokenMemory
-from gapless.progress import Bound, Certificate, Domain, Position, highest
+from gapless.progress import Bound, Certificate, Domain, Position, bound_text, highest
 
 EVENT_BEHIND_BOUND = "event_behind_bound"
 CERTIFICATE_WENT_BACK = "certificate_went_back"
@@ -190,10 +190,11 @@ class PageChain:
         bound = self._certified
         if bound is None or not page.positions or not bound.covers(min(page.positions)):
             return []
+        certified = bound_text(bound, self._domain)
         return [
             PageViolation(
                 EVENT_BEHIND_BOUND,
-                f"event {event_id!r} at {self._domain.text(position)} came after {self._spell(bound)} had been certified",
+                f"event {event_id!r} at {self._domain.text(position)} came after {certified} had been certified",
                 event_id=event_id,
                 position=position,
                 bound=bound,
@@ -227,7 +228,7 @@ class PageChain:
             faults.append(
                 PageViolation(
                     CERTIFICATE_WENT_BACK,
-                    f"certified {self._spell(bound)} after {self._spell(before)}",
+                    f"certified {bound_text(bound, self._domain)} after {bound_text(before, self._domain)}",
                     bound=before,
                 )
             )
@@ -236,7 +237,7 @@ class PageChain:
             faults.append(
                 PageViolation(
                     CERTIFICATE_BEHIND_EVENTS,
-                    f"certified {self._spell(bound)} on a page with an event at {self._domain.text(last)}",
+                    f"certified {bound_text(bound, self._domain)} on a page with an event at {self._domain.text(last)}",
                     position=last,
                     bound=bound,
                 )
@@ -255,7 +256,7 @@ class PageChain:
             return
         if self._tokens.meets_again(page.next_token, something_new=something_new):
             raise TokenCycle(
-                f"page token {fingerprint(page.next_token)} comes again and nothing new has arrived since it came first",
+                f"page token {token_digest(page.next_token)} comes again and nothing new has arrived since it came first",
                 where=self._where(page),
                 remedy="the source does not end this chain: see what its last pages hold, and how it tells the end",
             )
@@ -273,11 +274,8 @@ class PageChain:
         passed = not self._certifies and met is not None and met >= stop  # type: ignore[operator]
         return ChainEnd("stop") if proved or passed else None
 
-    def _spell(self, bound: Bound) -> str:
-        return f"{'through' if bound.inclusive else 'before'} {self._domain.text(bound.position)}"
-
     def _where(self, page: Page) -> str:
-        return f"partition {self._partition}, page {fingerprint(page.start_token)} ({self.pages + 1} of this read)"
+        return f"partition {self._partition}, page {token_digest(page.start_token)} ({self.pages + 1} of this read)"
 
     def _refuse(self, what: str, page: Page) -> NoReturn:
         raise InvalidPage(

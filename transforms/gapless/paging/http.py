@@ -14,7 +14,7 @@ from gapless.paging.http_config import BearerAuth, HttpSourceConfig, RangeConfig
 from gapless.paging.http_pages import PageReader
 from gapless.paging.http_partitions import PartitionListReader, listed_in_job
 from gapless.paging.page import Page, Partition
-from gapless.paging.page_token import NO_CURSOR, PageToken, cursor_text, fingerprint
+from gapless.paging.page_token import NO_CURSOR, PageToken, cursor_text, token_digest
 from gapless.paging.source import Assignment, Range
 from gapless.paging.source_text import source_text
 from gapless.paging.template import Template, TemplateValueError
@@ -217,7 +217,7 @@ class HttpSession:
         )
 
     def fetch(self, partition: Partition, page_token: str | None) -> Page:
-        where = f"partition {partition.id}, page {fingerprint(page_token)}"
+        where = f"partition {partition.id}, page {token_digest(page_token)}"
         path, query = self._rendered(partition, where)
         where += f": GET {path}"
         asked = self._asked(page_token, where)

@@ -6,7 +6,7 @@ from.
     {"cursor": <value>, "since": "<position>"}        gone on from such a restart
 
 `since` stays in the tokens of a chain that was once restarted: what lies at or below it may come again. A
-token is shown to nobody; messages carry its fingerprint."""
+token is shown to nobody; messages carry its digest."""
 
 import hashlib
 from dataclasses import dataclass
@@ -42,10 +42,10 @@ class PageToken:
         except msgspec.DecodeError:
             fields = None
         if not isinstance(fields, dict) or not fields or not fields.keys() <= {"cursor", "since"}:
-            raise ValueError(f"the page token {fingerprint(text)} is none that an HTTP source has written")
+            raise ValueError(f"the page token {token_digest(text)} is none that an HTTP source has written")
         since = fields.get("since")
         if since is not None and not isinstance(since, str):
-            raise ValueError(f"the page token {fingerprint(text)} restarts from no text")
+            raise ValueError(f"the page token {token_digest(text)} restarts from no text")
         return cls(fields.get("cursor", NO_CURSOR), since)
 
     def encode(self) -> str:
@@ -62,10 +62,10 @@ def cursor_text(cursor: object) -> str:
     return cursor if isinstance(cursor, str) else msgspec.json.encode(cursor).decode()
 
 
-def fingerprint(token: str | None) -> str:
+def token_digest(token: str | None) -> str:
     """What stands for a token in messages: the start of its SHA-256; tokens may carry credentials.
 
-    >>> fingerprint(None), fingerprint('{"cursor":"a"}')
+    >>> token_digest(None), token_digest('{"cursor":"a"}')
     ('start', '2aa9b53604')
     """
     return "start" if token is None else hashlib.sha256(token.encode()).hexdigest()[:_SHOWN]

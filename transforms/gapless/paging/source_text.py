@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 from gapless.errors import ConfigurationError, PositionError
 from gapless.progress import Domain, Position, TimestampDomain
+from gapless.progress.instants import PRECISIONS
 
-_PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -21,7 +21,9 @@ def source_text(domain: Domain, position: Position) -> str:
     if not isinstance(domain, TimestampDomain) or not isinstance(position, int):
         return domain.text(position)
     if domain.read.startswith("unix_"):
-        return _shifted(position, _PLACES[domain.precision] - _PLACES[domain.read.removeprefix("unix_")])
+        return _shifted(
+            position, PRECISIONS[domain.precision] - PRECISIONS[domain.read.removeprefix("unix_")]
+        )
     if domain.format is not None:
         return _formatted(domain, domain.format, position)
     return domain.text(position)
@@ -37,9 +39,9 @@ def _shifted(units: int, places: int) -> str:
 
 
 def _formatted(domain: TimestampDomain, pattern: str, position: int) -> str:
-    seconds, rest = divmod(position, 10 ** _PLACES[domain.precision])
+    seconds, rest = divmod(position, 10 ** PRECISIONS[domain.precision])
     zone = ZoneInfo(domain.zone) if domain.zone else timezone.utc
-    fraction = f"{rest:0{_PLACES[domain.precision]}d}" if domain.precision != "s" else "0"
+    fraction = f"{rest:0{PRECISIONS[domain.precision]}d}" if domain.precision != "s" else "0"
     try:
         moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
         text = moment.strftime(pattern.replace("%f", fraction))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
     from gapless.progress.decimals import parse_decimal_units
     from gapless.progress.description import domain_from, infer_domain
-    from gapless.progress.domain import Domain, IntegerDomain, TextDomain, coarsen
+    from gapless.progress.domain import Domain, IntegerDomain, TextDomain, bound_text, coarsen
     from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
     from gapless.progress.gaps import Gaps
     from gapless.progress.keys import NO_BOUND, NO_CAP
@@ -53,7 +53,7 @@ _HOMES = {
         "checkpoint": "ChainState Checkpoint PageAttempt",
         "decimals": "parse_decimal_units",
         "description": "domain_from infer_domain",
-        "domain": "Domain IntegerDomain TextDomain coarsen",
+        "domain": "Domain IntegerDomain TextDomain bound_text coarsen",
         "frontier": "Frontier FrontierValue Scalar Vector Withheld",
         "gaps": "Gaps",
         "keys": "NO_BOUND NO_CAP",
@@ -105,6 +105,7 @@ __all__ = [
     "TimestampDomain",
     "Vector",
     "Withheld",
+    "bound_text",
     "coarsen",
     "cutover",
     "domain_from",

@@ -75,19 +75,6 @@ class Domain(ABC):
     @abstractmethod
     def _decode(self, key: bytes, start: int) -> tuple[Position, int]: ...
 
-    @staticmethod
-    def from_description(description: object) -> "Domain":
-        """The domain that `describe` described. Raises ConfigurationError.
-
-        >>> Domain.from_description({"type": "integer"})
-        IntegerDomain()
-        """
-        from gapless.progress.description import (
-            domain_from,  # the descriptions know all domains, and so this module
-        )
-
-        return domain_from(description)
-
     def key(self, bound: Bound | None) -> bytes:
         """Bytes in the order of bounds; no bound is b"". Law: a < b exactly where key(a) < key(b) < NO_CAP.
 
@@ -204,6 +191,15 @@ class TextDomain(Domain):
 
     def _decode(self, key: bytes, start: int) -> tuple[Position, int]:
         return keys.decode_text(key, start)
+
+
+def bound_text(bound: Bound, domain: Domain) -> str:
+    """A bound of that domain in words. Raises PositionError.
+
+    >>> bound_text(Bound.through(100), IntegerDomain()), bound_text(Bound.before("b"), TextDomain())
+    ('through 100', 'before b')
+    """
+    return f"{'through' if bound.inclusive else 'before'} {domain.text(bound.position)}"
 
 
 def coarsen(bound: Bound, grain: int) -> Bound:

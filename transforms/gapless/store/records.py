@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it, as values. Names as in the design's vocabulary."""
+"""What goes into the store and comes out of it, as values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,6 +56,21 @@ class ChainRow:
     seal: Bound | None = None
     successors: tuple[str, ...] | None = None
     parents: tuple[str, ...] | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """It has not left: a member or a candidate."""
+        return self.epoch_out is None
+
+    @property
+    def is_member(self) -> bool:
+        """Its bound counts in the minimum."""
+        return self.is_live and self.epoch_in is not None
+
+    @property
+    def is_candidate(self) -> bool:
+        """It was seen and has not entered."""
+        return self.is_live and self.epoch_in is None
 
 
 @dataclass(frozen=True, slots=True)
