@@ -163,7 +163,21 @@ def test_a_retry_after_beyond_the_maximum_is_left_to_the_caller(clock: ManualClo
     assert len(script.asked) == 1
 
 
-@pytest.mark.parametrize("header", ["soon", "-5", "1e9", "9999-99-99"])
+@pytest.mark.parametrize(
+    "header", ["9" * 20, "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 -1200"]
+)
+def test_a_retry_after_beyond_every_calendar_is_a_long_time(clock: ManualClock, header: str) -> None:
+    with http_script(Reply(status=429, headers={"Retry-After": header})) as script:
+        with pytest.raises(SourceUnavailable, match="and not to be asked again for 315,360,000 s") as error:
+            get(script, clock)
+    assert error.value.retry_after is not None
+    assert clock.now() + timedelta(seconds=error.value.retry_after) > clock.now()
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "header", ["soon", "-5", "1e9", "9999-99-99", "Wed, 21 Oct 2015 07:28:00 -99999999999999"]
+)
 def test_an_unreadable_retry_after_is_as_none(clock: ManualClock, header: str) -> None:
     with http_script(Reply(status=503, headers={"Retry-After": header}), FINE) as script:
         get(script, clock)
@@ -175,6 +189,16 @@ def test_a_refused_connection_is_said_without_the_query(clock: ManualClock, clos
     with pytest.raises(SourceUnavailable, match="no connection: Connection refused") as error:
         get(f"http://127.0.0.1:{closed_port}", clock, request, attempts=1)
     assert "s3cr3t" not in str(error.value)
+
+
+@pytest.mark.parametrize("cursor", ["2", "9", "50", "503"])
+def test_a_cursor_that_tells_nothing_garbles_no_message(clock: ManualClock, cursor: str) -> None:
+    request = Request("/x", [("cursor", cursor)], WHERE, hidden=[cursor])
+    with http_script(Reply(status=502), Reply(status=429), Reply(status=503)) as script:
+        for said in ("HTTP 502 Bad Gateway", "HTTP 429 Too Many Requests", "HTTP 503 Service Unavailable"):
+            with pytest.raises(SourceUnavailable) as error:
+                get(script, clock, request, attempts=1)
+            assert error.value.what == said
 
 
 @pytest.mark.parametrize(

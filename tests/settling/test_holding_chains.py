@@ -301,6 +301,22 @@ def test_over_calls_a_source_that_says_when_holds_its_partition_until_then(bench
     assert seen == [now + timedelta(seconds=90), now + timedelta(seconds=90), None]
 
 
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("seconds", [3600.5, 86_400.0, 1e20, float("inf")])
+def test_a_source_that_wants_to_be_left_alone_for_long_is_left_to_a_later_run(bench, local, seconds):
+    source = ScriptedSource(
+        {
+            "a": {None: SourceUnavailable("HTTP 429", retry_after=seconds)},
+            "b": {None: ScriptedPage([("b1", 1)], None, Bound.through(9))},
+        }
+    )
+    bench.run(source, retry=THREE, local=local).settle_all()
+    row = bench.chain("a")
+    assert (row.state, row.blocker and row.blocker.retry_at) == (ChainState.HELD, None)
+    assert bench.clock.slept == []
+    assert bench.chain("b").state is ChainState.ENDED
+
+
 @pytest.mark.parametrize("error", [RuntimeError("odd"), KeyError("odd"), OSError(5, "odd")], ids=repr)
 def test_whatever_a_source_raises_becomes_its_partitions_state(bench, error):
     class Odd(ScriptedSource):

@@ -34,6 +34,8 @@ MAX_BODY_BYTES = 256 * 2**20
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NEUTRAL_HEADERS = frozenset({"accept", "accept-encoding", "user-agent", "connection"})
+_TELLING = 4
+"""A cursor shorter than this, such as a page number, tells nobody anything; hiding it would garble the status and the counts beside it."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
 
@@ -111,6 +113,8 @@ class HttpClient:
 
     def _give_up(self, failure: TransientFailure, request: Request, attempts: int) -> NoReturn:
         what = self._redacted(failure.what, request)
+        if failure.retry_after is not None and failure.retry_after > self._retry.max:
+            what += f", and not to be asked again for {failure.retry_after:,.0f} s"
         tried = f"{what} (asked {attempts} times)" if attempts > 1 else what
         if failure.is_answer:
             raise InvalidPage(
@@ -201,7 +205,8 @@ class HttpClient:
         )
 
     def _redacted(self, text: str, request: Request) -> str:
-        for hidden in (*self._secrets, *request.hidden):
+        telling = [cursor for cursor in request.hidden if len(cursor) >= _TELLING]
+        for hidden in (*self._secrets, *telling):
             if hidden:
                 text = text.replace(hidden, "***")
         return text

@@ -112,7 +112,8 @@ class RetryConfig(ConfigModel):
     """At most `attempts` requests for one answer, waiting `backoff`, twice that, and so on up to `max`
     seconds between.
 
-    A longer Retry-After than `max` is not slept through: the partition is held until then."""
+    A longer Retry-After than `max` is not slept through: the partition is held until then, or,
+    where that is more than an hour away, for a later run."""
 
     attempts: Annotated[int, Field(ge=1)] = 6
     backoff: Duration = 1.0

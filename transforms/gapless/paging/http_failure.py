@@ -14,6 +14,7 @@ from gapless.errors import InvalidPage, SourceUnavailable
 
 _NOT_JSON = re.compile(rb"-?(?:NaN|Infinity|nan|inf)|-?\d+[.\d]*[eE][+-]?\d+|-?\d{300,}")
 _SHOWN = 60
+_TEN_YEARS = 10 * 365 * 86_400.0
 
 
 class TransientFailure(Exception):
@@ -92,19 +93,19 @@ def malformed(body: bytes, error: Exception, where: str) -> Exception:
 
 
 def retry_after(header: str | None, now: datetime) -> float | None:
-    """Seconds that a Retry-After header asks for, as a number or a date; None where it says nothing
-    usable."""
+    """Seconds that a Retry-After header asks for, as a number or a date, ten years at most (no clock can be
+    set by the longest that can be written); None where it says nothing usable."""
     if header is None:
         return None
     if header.strip().isdecimal():
-        return float(header)
+        return min(float(header), _TEN_YEARS)
     try:
         moment = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
-    return max(0.0, (moment - now).total_seconds())
+    return min(max(0.0, (moment - now).total_seconds()), _TEN_YEARS)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -25,6 +25,7 @@ from gapless.progress import ChainState
 from gapless.settling.foreign_errors import of_source
 from gapless.settling.hold import EventHeld, blocker_for, state_for
 from gapless.settling.open_run import OpenRun
+from gapless.settling.retrying import LONGEST_WAIT
 from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store.records import ChainRow, DeadLetter
 from gapless.updates import PartitionProgress, ReadTask
@@ -262,7 +263,7 @@ class ChainReading:
             yield from self._hold(error, retry_at)
 
     def _retry_at(self, error: SourceError | EffectError) -> datetime | None:
-        """When this error may be tried again within the run; None: its budget is used up, or trying does not help."""
+        """When this error may be tried again within the run; None: its budget is used up, trying does not help, or it is too long until then."""
         if isinstance(error, EventHeld):
             return error.retry_at
         if isinstance(error, _TRYING_AGAIN_IS_NO_HELP):
@@ -274,6 +275,8 @@ class ChainReading:
         if tried >= self._worker.retry.attempts:
             return None
         wait = max(self._worker.retry.delay(tried), retry_after)
+        if wait > LONGEST_WAIT:
+            return None
         return self._worker.clock.now() + timedelta(seconds=wait)
 
     def _restart_token(self) -> str | None:

@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
+LONGEST_WAIT = 3600.0
+"""Seconds. Whatever asks to be left alone for longer is left to a later run: this one ends, and says so."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
