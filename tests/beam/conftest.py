@@ -19,12 +19,16 @@ from gapless.store.records import Snapshot
 class Scene:
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
-        self.url = url
         self.universe = universe()
         self.source = source_of(self.universe)
         self.effect = ParquetEffect(str(folder / "out"), target_rows=10)
-        self.oracle = TruthOracle(url, SCOPE, self.universe)
         self.end: Bound = end_of(self.universe)
+        self.use(url)
+
+    def use(self, url: str) -> None:
+        """Go on with another store."""
+        self.url = url
+        self.oracle = TruthOracle(url, SCOPE, self.universe)
 
     def open(self) -> Store:
         return open_store(self.url)

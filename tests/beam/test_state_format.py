@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from apache_beam.coders.coders import Coder
 from apache_beam.coders.typecoders import registry
+from apache_beam.io.restriction_trackers import OffsetRange
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from gapless.page_restriction import PageRestriction
 from gapless.progress import Bound, ChainState, Domain, IntegerDomain, ListDomain, TextDomain, TimestampDomain
 from gapless.progress_merge import FrontierHint, MembersSeen
 from gapless.store.records import Blocker, DeadLetter
-from gapless.updates import FrontierUpdate, PartitionProgress, PlanRequest, ReadTask
+from gapless.updates import FrontierUpdate, PartitionProgress, PlannedTasks, PlanRequest, ReadTask
 
 INTEGER = IntegerDomain()
 NOON = datetime(2024, 5, 17, 12, 0, 0, 250, tzinfo=timezone.utc)
@@ -62,6 +63,12 @@ FORMATS = {
             "08c3a3722d31"
         ),
     ),
+    "list of tasks": Format(
+        state_format.PlannedTasksCoder(),
+        PlannedTasks((ReadTask("orders", INTEGER, 7, "p1", "{}", 3, 1, 2, 8, True, "r-1"),)),
+        "0191c42c019ba66f7264657273b27b2274797065223a22696e7465676572227d07a27031a27b7d03010208c3a3722d31",
+    ),
+    "range of tasks": Format(state_format.OffsetRangeCoder(), OffsetRange(3, 64), "01920340"),
     "page restriction": Format(state_format.PageRestrictionCoder(), PageRestriction(done=True), "0191c3"),
     "partition progress": Format(
         state_format.PartitionProgressCoder(),
@@ -167,7 +174,7 @@ class _NoContext:
 
 @pytest.mark.parametrize(
     "kind",
-    [PlanRequest, ReadTask, PartitionProgress, FrontierUpdate, FrontierHint, DeadLetter],
+    [PlanRequest, ReadTask, PlannedTasks, PartitionProgress, FrontierUpdate, FrontierHint, DeadLetter],
     ids=lambda k: k.__name__,
 )
 def test_beam_uses_these_coders_for_the_elements(kind: type) -> None:

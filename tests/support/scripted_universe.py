@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapless.paging.source import Range
 from gapless.progress import Bound
 from gapless.testing import ScriptedPage, ScriptedSource
 
@@ -27,7 +26,7 @@ def source_of(
     there: Mapping[str, Sequence[Mapping[str, Any]]],
     events: int = 5,
     *,
-    stop: int | None = None,
+    kind: type[ScriptedSource] = ScriptedSource,
     **options: Any,
 ) -> ScriptedSource:
     """A source of these events, `events` a page, each page certified."""
@@ -42,4 +41,4 @@ def source_of(
                 None if last else f"t{start + events}",
                 end_of(there) if last else Bound.through(page[-1]["position"]),
             )
-    return ScriptedSource(script, scope=SCOPE, range=Range(stop=stop), **options)
+    return kind(script, scope=SCOPE, **options)

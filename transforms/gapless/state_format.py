@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 from apache_beam.coders.coders import Coder
 from apache_beam.coders.typecoders import registry
+from apache_beam.io.restriction_trackers import OffsetRange
 
 from gapless.errors import StoreNewer
 from gapless.page_restriction import PageRestriction
 from gapless.progress import Bound, ChainState, Domain, Position, domain_from, keys
 from gapless.progress_merge import FrontierHint, MembersSeen
 from gapless.store.records import Blocker, DeadLetter
-from gapless.updates import FrontierUpdate, PartitionProgress, PlanRequest, ReadTask
+from gapless.updates import FrontierUpdate, PartitionProgress, PlannedTasks, PlanRequest, ReadTask
 
 _VERSION = b"\x01"
 
@@ -116,6 +117,28 @@ class ReadTaskCoder(_Deterministic):
     def decode(self, encoded: bytes) -> ReadTask:
         scope, domain, *rest = _unpack(encoded, "read task")
         return ReadTask(scope, domain_of(domain), *rest)
+
+
+class PlannedTasksCoder(_Deterministic):
+    """The encoded tasks, in order."""
+
+    _task = ReadTaskCoder()
+
+    def encode(self, value: PlannedTasks) -> bytes:
+        return _pack(*map(self._task.encode, value.tasks))
+
+    def decode(self, encoded: bytes) -> PlannedTasks:
+        return PlannedTasks(tuple(map(self._task.decode, _unpack(encoded, "list of tasks"))))
+
+
+class OffsetRangeCoder(_Deterministic):
+    """`[start, stop]`."""
+
+    def encode(self, value: OffsetRange) -> bytes:
+        return _pack(value.start, value.stop)
+
+    def decode(self, encoded: bytes) -> OffsetRange:
+        return OffsetRange(*_unpack(encoded, "range of tasks"))
 
 
 class PageRestrictionCoder(_Deterministic):
@@ -288,6 +311,7 @@ def register_coders() -> None:
     for kind, coder in (
         (PlanRequest, PlanRequestCoder),
         (ReadTask, ReadTaskCoder),
+        (PlannedTasks, PlannedTasksCoder),
         (PartitionProgress, PartitionProgressCoder),
         (FrontierUpdate, FrontierUpdateCoder),
         (FrontierHint, FrontierHintCoder),

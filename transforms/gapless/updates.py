@@ -38,6 +38,13 @@ class ReadTask:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedTasks:
+    """All chains that one run is to read, the lowest bound first."""
+
+    tasks: tuple[ReadTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionProgress:
     """Where one chain durably stands. Later values have a higher sequence, bound or fencing token, never a lower one."""
 
