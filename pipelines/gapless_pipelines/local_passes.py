@@ -41,7 +41,7 @@ class LocalPasses:
 
     def one(self, pace: Pace, due: frozenset[int]) -> Tally:
         """One pass over the chains in `due`; what its readers did. Raises what a DoFn raised."""
-        self._run.limit = pace.limit(len(due))
+        self._run.limit = pace.limit(len(due), self._run.feeds.limit)
         self._run.due = due
         result = PassRunner(min(pace.workers, len(due))).run_via_runner_api(self._proto, self._options)
         result.wait_until_finish()

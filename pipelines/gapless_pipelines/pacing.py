@@ -32,10 +32,15 @@ class Pace:
     patience: float = PATIENCE
     pages: int | None = None
 
-    def limit(self, chains: int) -> Slice:
-        """The slice of each of `chains` chains."""
+    def limit(self, chains: int, feeds: int) -> Slice:
+        """The slice of each of `chains` chains, where the feeds of `feeds` of them are kept from pass to pass."""
         share = self.seconds * self.workers / max(1, chains)
-        return Slice(pages=self.pages, seconds=max(SHORTEST_SLICE, share), patience=max(self.patience, 0.0))
+        return Slice(
+            pages=self.pages,
+            seconds=max(SHORTEST_SLICE, share),
+            patience=max(self.patience, 0.0),
+            goes_on=chains <= feeds,
+        )
 
 
 def workers_for(fetching: float, pages: int, most: int) -> int:

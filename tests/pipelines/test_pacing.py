@@ -8,7 +8,7 @@ from gapless_pipelines.pacing import LONGEST_PASS, Pace, first_pace, next_pace, 
 
 
 def test_the_first_pass_reads_little_of_every_chain() -> None:
-    limit = first_pace(list_seconds=0.001, most=8).limit(chains=100)
+    limit = first_pace(list_seconds=0.001, most=8).limit(chains=100, feeds=8)
     assert limit.pages == 2
     assert limit.patience is not None
 
@@ -54,7 +54,7 @@ def test_there_is_always_a_reader_and_never_more_than_allowed(fetching: float, p
 
 @given(st.floats(0.01, 30), st.integers(1, 16), st.integers(1, 10_000))
 def test_a_slice_is_never_empty(seconds: float, workers: int, chains: int) -> None:
-    limit = Pace(seconds=seconds, workers=workers).limit(chains)
+    limit = Pace(seconds=seconds, workers=workers).limit(chains, feeds=8)
     assert limit.seconds is not None
     assert limit.seconds > 0
 

@@ -31,6 +31,7 @@ class PageFeed:
         self.fetched_in = 0.0
         self._partition = partition
         self._room = room
+        self._pages = MAX_PAGES_AHEAD
         self._ready: deque[Page | BaseException] = deque()
         self._seconds: deque[float] = deque()
         self._rows = 0
@@ -69,10 +70,11 @@ class PageFeed:
         A feed that has given the chain's last page stands nowhere: its next token, None, is no start."""
         return self.token == token and not self._given_out and not self._failed()
 
-    def set_room(self, room: int) -> None:
-        """How many events may be fetched and not yet taken. A page that is waited for is fetched in any case."""
+    def set_room(self, room: int, pages: int = MAX_PAGES_AHEAD) -> None:
+        """How many events and pages may be fetched and not yet taken. A page that is waited for is fetched in any case."""
         with self._changed:
             self._room = room
+            self._pages = min(pages, MAX_PAGES_AHEAD)
             self._changed.notify_all()
 
     @property
@@ -103,8 +105,8 @@ class PageFeed:
             return True
         ahead = len(self._ready)
         if ahead == 0:
-            return self._wanted or self._room > 0
-        return ahead < MAX_PAGES_AHEAD and self._rows + self._rows // ahead <= min(self._room, MAX_ROWS_AHEAD)
+            return self._wanted or (self._room > 0 and self._pages > 0)
+        return ahead < self._pages and self._rows + self._rows // ahead <= min(self._room, MAX_ROWS_AHEAD)
 
     def _fill(self, token: str | None) -> None:
         try:
@@ -136,11 +138,11 @@ class PageFeed:
 class FeedPool:
     """The feeds of one process for one source: a feed that is parked goes on fetching and is taken up where it stands.
 
-    Sessions are used again, so that connections are; never by two threads at a time. Thread-safe."""
+    At most `limit` are parked. Sessions are used again, so that connections are; never by two threads at a time. Thread-safe."""
 
     def __init__(self, open_session: Callable[[], Session], parked: int = 8) -> None:
         self._open_session = open_session
-        self._limit = parked
+        self.limit = parked
         self._parked: OrderedDict[Hashable, PageFeed] = OrderedDict()
         self._retired: list[PageFeed] = []
         self._idle: list[Session] = []
@@ -169,7 +171,7 @@ class FeedPool:
                 if stale is not None:
                     out.append(stale)
                 self._parked[key] = feed
-                while len(self._parked) > self._limit:
+                while len(self._parked) > self.limit:
                     out.append(self._parked.popitem(last=False)[1])
         for old in out:
             self.retire(old)

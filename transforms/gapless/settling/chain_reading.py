@@ -63,6 +63,7 @@ class ChainReading:
         self._pages_left = limit.pages
         self._failures = worker.failures
         self._finished = False
+        self._draining = False
         self._feed: PageFeed | None = None
         self._chain = self._page_chain()
         self._run = self._new_run()
@@ -107,16 +108,20 @@ class ChainReading:
         return _Then.READ_ON
 
     def _slice_is_over(self) -> bool:
-        if self._pages_left is not None and self._pages_left <= 0:
+        left = self._pages_left is None or self._pages_left > 0
+        in_time = self._deadline is None or self._worker.clock.monotonic() < self._deadline
+        if left and in_time:
+            return False
+        if self._limit.goes_on or self._feed is None:
             return True
-        return self._deadline is not None and self._worker.clock.monotonic() >= self._deadline
+        self._draining = True
+        self._feed.set_room(0, 0)
+        return self._feed.waiting
 
     def _fetch(self) -> Page | _Then:
         """The next page; where it does not come, whether the run comes of age before this call's patience ends."""
-        # What is fetched and not promoted is read again after a crash: together with the open run at most one run.
-        room = max(0, self._worker.target_rows - self._run.rows)
-        feed = self._feed or self._taken_feed(room)
-        feed.set_room(room)
+        feed = self._feed or self._taken_feed()
+        self._make_room(feed)
         began = self._worker.clock.monotonic()
         patience = self._patience(began)
         age = self._run.seconds_left(began)
@@ -127,10 +132,24 @@ class ChainReading:
         finally:
             self._tally.waited += self._worker.clock.monotonic() - began
         if page is not None:
-            feed.set_room(room - len(page))
+            self._make_room(feed, page)
             self._tally.fetching += feed.fetched_in
             return page
         return _Then.PROMOTE_FIRST if comes_of_age else _Then.LEAVE
+
+    def _make_room(self, feed: PageFeed, in_hand: Page | None = None) -> None:
+        """How far the feed may run ahead of the page in hand.
+
+        What is fetched and not promoted is read again after a crash: together with the open run at most one run. And what is
+        beyond the slice, unless the feed goes on after it, would be fetched for nothing."""
+        if self._draining:
+            return
+        taken = 0 if in_hand is None else 1
+        rows = max(0, self._worker.target_rows - self._run.rows - (0 if in_hand is None else len(in_hand)))
+        if self._pages_left is None or self._limit.goes_on:
+            feed.set_room(rows)
+        else:
+            feed.set_room(rows, max(0, self._pages_left - taken))
 
     def _patience(self, now: float) -> float | None:
         if self._deadline is None:
@@ -331,11 +350,14 @@ class ChainReading:
             self._worker.max_run_seconds,
         )
 
-    def _taken_feed(self, room: int) -> PageFeed:
+    def _taken_feed(self) -> PageFeed:
         """The feed that an earlier call has left, with what that one knew of the pages before, or a new one.
 
         (A call that knew nothing of them would never find a circle of tokens that is longer than its slice.)"""
-        self._feed = feed = self._worker.feeds.take(self._key, self._partition, self._chain.next_token, room)
+        feed = self._worker.feeds.take(self._key, self._partition, self._chain.next_token, room=0)
+        self._feed = feed
+            self._key, self._partition, self._chain.next_token, room=0
+        )
         known, feed.chain = feed.chain, None
         if known is not None:
             self._chain = known

@@ -19,11 +19,14 @@ MAX_RUN_SECONDS = 10.0
 class Slice:
     """How much of a chain one call reads at most; None: to its end.
 
-    `patience` is how long it waits for one page before it leaves the chain to a later call (seconds; None: for ever)."""
+    `patience` is how long it waits for one page before it leaves the chain to a later call (seconds; None: for ever).
+    `goes_on`: the chain's feed is kept for that call and may go on fetching; else what it has fetched by the end of the slice
+    is applied too, since it would be fetched again."""
 
     pages: int | None = None
     seconds: float | None = None
     patience: float | None = None
+    goes_on: bool = False
 
 
 @dataclass(slots=True)
