@@ -64,7 +64,7 @@ class Backfill:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BackfillResult:
     """How a backfill ended, by its durable rows. `number` is the run's fencing token."""
 
     run_id: str
@@ -102,7 +102,7 @@ def run_backfill(
     clock: Clock | None = None,
     on_start: Callable[[LocalRun, Plan], None] = ignore_start,
     on_reading: Callable[[], None] = ignore_reading,
-) -> Outcome:
+) -> BackfillResult:
     """Run to the end. `on_start` is called when the plan is made, `on_reading` when everything is loaded: before that, no
     thread may be started. Raises ConfigurationError and SourceError (where the list of partitions cannot be had) before anything
     is read, StoreError at any time: what is promoted by then stays."""
@@ -130,7 +130,7 @@ def run_backfill(
         after = store.snapshot(request.scope)
         number = plan.number
         stop = backfill.source.range.stop
-        return Outcome(
+        return BackfillResult(
             run_id=request.run_id,
             number=number,
             snapshot=after,

@@ -1,13 +1,13 @@
 """gapless: read independently paginated event partitions on Apache Beam, and publish what is provably complete.
 
     progress/      the algebra: bounds, domains, certificates, ledger, membership, frontier (standard library only)
-    paging/        what a source implements, the page loop, the HTTP source
+    paging/        what a source implements, the judgement over a chain's pages, the HTTP source
     store/         durable progress: schema, statements, reading
     effects/       what an effect implements, Parquet, dead letters
     settling/      one chain read, applied and promoted in one call (no Beam)
     plan_partitions, read_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
     reading        `Progress`: where the frontier is, for programs without Beam
-    testing/       a scripted source, a manual clock, a harness: for tests of one's own
+    testing/       a source that follows a script, a clock that stands still: for tests of one's own
 
 Names are resolved when they are first used, so that `import gapless.progress` needs neither Beam nor Arrow.
 """

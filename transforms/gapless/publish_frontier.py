@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from gapless import state_format  # noqa: F401 - registers the coders of what comes and goes
 from gapless.explain import explain
 from gapless.progress_merge import FrontierHint
 from gapless.settling.publisher import Publisher

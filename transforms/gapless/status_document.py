@@ -88,30 +88,26 @@ def member_state(row: ChainRow) -> str:
 
 def blocker_value(held: Holding, domain: Domain) -> dict[str, Any]:
     """Who holds, on what, since when, and what releases it."""
-    blocker, row = held.blocker, held.row
-    return {
-        "partition": row.partition,
-        "code": blocker.code,
-        "event_id": blocker.event_id,
-        "position": None if blocker.position is None else domain.text(blocker.position),
-        "since": instant(blocker.since),
-        "bound": bound_value(row.bound, domain),
-        "hint": blocker.hint,
-        "release": {"retry_at": instant(blocker.retry_at), "command": held.command},
-    }
+    return _blocker_value(held.blocker, domain, held.row.partition, held.row.bound, held.command)
 
 
 def list_blocker_value(blocker: Blocker, scope: FrontierRow) -> dict[str, Any]:
     """The same for what no partition holds but the member list as a whole: `partition` null, `bound` its cap."""
+    return _blocker_value(blocker, scope.domain, None, scope.cap, None)
+
+
+def _blocker_value(
+    blocker: Blocker, domain: Domain, partition: str | None, bound: Bound | None, command: str | None
+) -> dict[str, Any]:
     return {
-        "partition": None,
+        "partition": partition,
         "code": blocker.code,
-        "event_id": None,
-        "position": None,
-        "since": None,
-        "bound": bound_value(scope.cap, scope.domain),
+        "event_id": blocker.event_id,
+        "position": None if blocker.position is None else domain.text(blocker.position),
+        "since": instant(blocker.since),
+        "bound": bound_value(bound, domain),
         "hint": blocker.hint,
-        "release": {"retry_at": None, "command": None},
+        "release": {"retry_at": instant(blocker.retry_at), "command": command},
     }
 
 

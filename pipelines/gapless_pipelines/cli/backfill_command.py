@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gapless.plan import Plan
     from gapless.settling.local_run import LocalRun
     from gapless.settling.open_run import DeadLetterEffect
-    from gapless_pipelines.backfill import Backfill, Outcome
+    from gapless_pipelines.backfill import Backfill, BackfillResult
     from gapless_pipelines.job import Job
 
 _ENGINE_OPTIONS = "gapless.engine_options"
@@ -44,12 +44,12 @@ def backfill(
     from gapless_pipelines.job import load_job
 
     loaded = load_job(job_file(job))
-    outcome = _run(loaded, backfill_of(loaded, context.meta.get(_ENGINE_OPTIONS, ())))
+    result = _run(loaded, backfill_of(loaded, context.meta.get(_ENGINE_OPTIONS, ())))
     if as_json:
-        emit(_document(outcome))
+        emit(_document(result))
     else:
-        say_all(_lines(outcome))
-    return outcome.exit_status
+        say_all(_lines(result))
+    return result.exit_status
 
 
 def backfill_of(job: "Job", arguments: Sequence[str] = ()) -> "Backfill":
@@ -79,7 +79,7 @@ def _dead_letters_of(job: "Job") -> "Callable[[], DeadLetterEffect]":
     return make
 
 
-def _run(job: "Job", backfill: "Backfill") -> "Outcome":
+def _run(job: "Job", backfill: "Backfill") -> "BackfillResult":
     from gapless.clock import SystemClock
     from gapless.progress import Bound
     from gapless_pipelines.backfill import run_backfill
@@ -122,54 +122,52 @@ def _plan_text(plan: "Plan") -> str:
     return f"{number(read)} of {plural(known, 'partition')} to read"
 
 
-def _lines(outcome: "Outcome") -> Iterator[str]:
+def _lines(result: "BackfillResult") -> Iterator[str]:
     """How it ended, for a reader."""
     from gapless.status_document import status_document
     from gapless_pipelines.cli.explain_command import explanation_lines
 
-    speed = (
-        f", {number(round(outcome.events / outcome.seconds))}/s" if outcome.events and outcome.seconds else ""
-    )
+    speed = f", {number(round(result.events / result.seconds))}/s" if result.events and result.seconds else ""
     yield (
-        f"{plural(outcome.events, 'event')} in {plural(outcome.pages, 'page')} promoted in {duration(outcome.seconds)}{speed}"
+        f"{plural(result.events, 'event')} in {plural(result.pages, 'page')} promoted in {duration(result.seconds)}{speed}"
     )
-    document = status_document(outcome.snapshot)
+    document = status_document(result.snapshot)
     yield from explanation_lines(document)
     if document["counts"]["violations"]:
         yield f"{plural(document['counts']['violations'], 'violation')} recorded: `gapless violations` shows the evidence"
-    yield _verdict(outcome)
+    yield _verdict(result)
 
 
-def _verdict(outcome: "Outcome") -> str:
+def _verdict(result: "BackfillResult") -> str:
     texts = {
         0: "done: everything that was to be read is read and proved",
         3: "not complete: run it again to go on from here",
         4: "a newer run has taken over; this one changes nothing any more",
         5: "the source broke a promise: what it certified was not all",
     }
-    text = texts[outcome.exit_status]
-    scope, stop = outcome.snapshot.scope, outcome.stop
-    if outcome.exit_status == 3 and stop is not None and (scope.frontier is None or scope.frontier < stop):
+    text = texts[result.exit_status]
+    scope, stop = result.snapshot.scope, result.stop
+    if result.exit_status == 3 and stop is not None and (scope.frontier is None or scope.frontier < stop):
         from gapless.progress import bound_text
 
         text = f"short of the range's end, {printable(bound_text(stop, scope.domain))}: run it again to go on from here"
     return text
 
 
-def _document(outcome: "Outcome") -> dict[str, Any]:
+def _document(result: "BackfillResult") -> dict[str, Any]:
     from gapless.status_document import FORMAT, bound_value, status_document
 
-    domain = outcome.snapshot.scope.domain
+    domain = result.snapshot.scope.domain
     return {
         "format": FORMAT,
-        "scope": outcome.snapshot.scope.scope,
-        "run": {"id": outcome.run_id, "number": outcome.number},
-        "exit_status": outcome.exit_status,
-        "complete": outcome.complete,
-        "stop": bound_value(outcome.stop, domain),
-        "pages": outcome.pages,
-        "events": outcome.events,
-        "passes": outcome.passes,
-        "seconds": round(outcome.seconds, 3),
-        "status": status_document(outcome.snapshot),
+        "scope": result.snapshot.scope.scope,
+        "run": {"id": result.run_id, "number": result.number},
+        "exit_status": result.exit_status,
+        "complete": result.complete,
+        "stop": bound_value(result.stop, domain),
+        "pages": result.pages,
+        "events": result.events,
+        "passes": result.passes,
+        "seconds": round(result.seconds, 3),
+        "status": status_document(result.snapshot),
     }

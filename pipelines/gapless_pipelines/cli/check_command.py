@@ -10,7 +10,7 @@ from gapless_pipelines.cli.arguments import AsJson, Debug, JobFile
 from gapless_pipelines.cli.failures import USAGE, VIOLATED
 from gapless_pipelines.cli.meaning import job_file
 from gapless_pipelines.cli.printing import emit, number, plural, printable, say_all
-from gapless_pipelines.cli.status_command import cut_text
+from gapless_pipelines.cli.wording import bound_words
 
 _BASES = {
     "certified": "the source certifies: the frontier will be certified",
@@ -127,7 +127,7 @@ def _list_text(partitions: Mapping[str, Any]) -> str:
     generation = partitions["routing_generation"]
     routing = f", routing generation {printable(generation)}" if generation else ""
     if partitions["list"] == "certified":
-        return f"list certified {cut_text(partitions['list_bound'])}{routing}"
+        return f"list certified {bound_words(partitions['list_bound'])}{routing}"
     return f"list frozen at the first run{routing}"
 
 
@@ -139,7 +139,7 @@ def _page_text(page: Mapping[str, Any]) -> str:
             f" first id {printable(page['first_id'])}"
         )
     certificate = page["certificate"]
-    text += ", no certificate" if certificate is None else f", certificate {cut_text(certificate)}"
+    text += ", no certificate" if certificate is None else f", certificate {bound_words(certificate)}"
     if page["ends"] is not None:
         return text + (", the chain ends here" if page["ends"] == "end" else ", the range is proved")
     return f"{text}, next token {page['next_token']} (digest)"

@@ -9,12 +9,12 @@ from gapless_pipelines.cli.arguments import AsJson, Debug, ExitCode, JobFile, Sc
 from gapless_pipelines.cli.meaning import opened
 from gapless_pipelines.cli.printing import emit, plural, printable, say_all, since
 from gapless_pipelines.cli.status_command import (
-    cut_text,
     exit_status,
     frontier_line,
     holder_text,
     withheld_text,
 )
+from gapless_pipelines.cli.wording import bound_words
 
 BLOCKERS_SHOWN = 20
 _SHOWN_IN_JSON = ("format", "gapless", "as_of", "scope", "frontier", "withheld", "blockers")
@@ -61,7 +61,7 @@ def explanation_lines(document: Mapping[str, Any], shown: int = BLOCKERS_SHOWN) 
 
 def blocker_lines(blocker: Mapping[str, Any], as_of: str) -> Iterator[str]:
     """One blocker: who and where, what it means, what was said, what releases it."""
-    yield f"{holder_text(blocker)}, {cut_text(blocker['bound'])}: {blocker['code']}"
+    yield f"{holder_text(blocker)}, {bound_words(blocker['bound'])}: {blocker['code']}"
     if blocker["event_id"] is not None:
         place = "" if blocker["position"] is None else f" at {printable(blocker['position'])}"
         yield f"  event: {printable(blocker['event_id'])}{place}"

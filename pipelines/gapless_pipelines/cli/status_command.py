@@ -18,6 +18,7 @@ from gapless_pipelines.cli.printing import (
     say_all,
     since,
 )
+from gapless_pipelines.cli.wording import bound_words, state_words
 
 BLOCKERS_SHOWN = 10
 PARTITIONS_SHOWN = 10
@@ -85,33 +86,13 @@ def frontier_line(document: Mapping[str, Any]) -> str:
     scope, frontier = printable(document["scope"]), document["frontier"]
     if frontier is None:
         return f"{scope}: nothing is claimed yet"
-    line = f"{scope}: complete {cut_text(frontier)}, {frontier['basis']}"
+    line = f"{scope}: complete {bound_words(frontier)}, {frontier['basis']}"
     if frontier["after"] is not None:
         side = "after" if frontier["after_inclusive"] else "from"
         line += f", {side} {printable(frontier['after'])}"
     if frontier["age_s"] is not None:
         line += f" (published {duration(frontier['age_s'])} ago)"
     return line
-
-
-def cut_text(bound: Mapping[str, Any] | None) -> str:
-    """A bound in words.
-
-    >>> cut_text({"position": "100", "inclusive": True}), cut_text(None)
-    ('through 100', 'without a bound')
-    """
-    if bound is None:
-        return "without a bound"
-    return f"{'through' if bound['inclusive'] else 'before'} {printable(bound['position'])}"
-
-
-def state_text(state: str) -> str:
-    """A member's state for a reader.
-
-    >>> state_text("open"), state_text("not_started")
-    ('active', 'not started')
-    """
-    return "active" if state == "open" else state.replace("_", " ")
 
 
 def withheld_text(withheld: Mapping[str, Any]) -> str:
@@ -123,7 +104,7 @@ def blocker_text(blocker: Mapping[str, Any]) -> str:
     event = "" if blocker["event_id"] is None else f", event {printable(blocker['event_id'])}"
     if blocker["position"] is not None:
         event += f" at {printable(blocker['position'])}"
-    stands = cut_text(blocker["bound"])
+    stands = bound_words(blocker["bound"])
     return f"{holder_text(blocker)} ({stands}): {blocker['code']}{event}: {printable(blocker['hint'])}"
 
 
@@ -163,6 +144,6 @@ def partition_lines(partitions: list[Mapping[str, Any]]) -> Iterator[str]:
     """One line a partition."""
     for row in partitions:
         yield (
-            f"  {printable(row['partition'])}: {state_text(row['state'])}, {cut_text(row['bound'])},"
+            f"  {printable(row['partition'])}: {state_words(row['state'])}, {bound_words(row['bound'])},"
             f" {plural(row['sequence'], 'page')}, {plural(row['events'], 'event')}"
         )

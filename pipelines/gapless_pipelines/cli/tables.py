@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gapless_pipelines.cli.printing import number, printable
-from gapless_pipelines.cli.status_command import cut_text, state_text
+from gapless_pipelines.cli.wording import bound_words, state_words
 
 _STYLES = {"held": "yellow", "gap": "red", "ended": "green", "sealed": "green", "not_started": "dim"}
 
@@ -29,8 +29,8 @@ def partition_table(partitions: Sequence[Mapping[str, Any]]) -> Table:
         style = _STYLES.get(row["state"], "")
         table.add_row(
             Text(printable(row["partition"])),
-            Text(state_text(row["state"]), style=style),
-            Text(cut_text(row["bound"])),
+            Text(state_words(row["state"]), style=style),
+            Text(bound_words(row["bound"])),
             number(row["sequence"]),
             number(row["events"]),
         )

@@ -7,7 +7,7 @@ from gapless_pipelines.cli.arguments import AsJson, Debug, ExitCode, JobFile, Sc
 from gapless_pipelines.cli.failures import VIOLATED
 from gapless_pipelines.cli.meaning import opened
 from gapless_pipelines.cli.printing import emit, plural, printable, say, say_all
-from gapless_pipelines.cli.status_command import cut_text
+from gapless_pipelines.cli.wording import bound_words
 
 if TYPE_CHECKING:
     from gapless.progress import Domain
@@ -65,5 +65,5 @@ def _lines(violation: dict[str, Any]) -> Iterator[str]:
         place = "" if violation["position"] is None else f" at {printable(violation['position'])}"
         yield f"    event: {printable(violation['event_id'])}{place}"
     if violation["bound"] is not None:
-        yield f"    certified: {cut_text(violation['bound'])}"
+        yield f"    certified: {bound_words(violation['bound'])}"
     yield f"    found: {printable(violation['detail'])}, {violation['recorded_at']}"

@@ -42,11 +42,6 @@ class Job:
     def domain(self) -> Domain:
         return self.store.domain
 
-    @property
-    def on_change(self) -> str:
-        """What happens when the list of partitions changes: `hold`."""
-        return self.config.membership.on_change
-
     def range(self) -> Range:
         """start <= position < stop; None is open."""
         ends = (self.config.range.start, self.config.range.stop)

@@ -40,7 +40,7 @@ def test_every_key_reaches_the_part_it_is_about(load: Load, good: str, tmp_path:
     )
     assert job.dead_letters() == ParquetDeadLetters(path=str(tmp_path / "out/orders_dead"))
     assert job.retry() == RetryPolicy(attempts=3, backoff=0.1, maximum=2.0)
-    assert job.on_change == "hold"
+    assert job.config.membership.on_change == "hold"
     assert job.store.url == f"sqlite:///{tmp_path}/progress.db"
     engine = job.engine()
     assert (engine.engine, engine.workers) == ("local", 2)

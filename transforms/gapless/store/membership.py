@@ -19,7 +19,7 @@ from gapless.store.rows import chain_row, frontier_row
 _IDS_PER_STATEMENT = 5000
 
 
-class Membership(StoreBase):
+class Memberships(StoreBase):
     """Observing the source's list. Entering and leaving happen by cutover alone."""
 
     def observe(self, scope: str, assignment: Assignment, *, lineage: int | None = None) -> Observed:
