@@ -30,11 +30,11 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "token_expired": (
         "the source no longer knows the page token, and no restart is declared",
-        "declare `pages.expired.restart`, or `gapless epoch rebuild --reason ...`",
+        "declare `pages.expired.restart`, or read it again under another scope name",
     ),
     "range_trimmed": (
         "the source no longer holds what follows the page token: there is a hole",
-        "`gapless epoch rebuild --reason ...` starts a new lineage from what the source still holds",
+        "nothing brings it back: read what the source still holds under another scope name",
     ),
     "token_cycle": (
         "page tokens repeat and nothing new arrives: the chain would never end",
@@ -42,15 +42,15 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "schema_drift": (
         "an event does not fit the frozen schema and `on_drift: hold` is set",
-        "set `on_drift: rest`, skip the event, or widen the schema with a rebuild",
+        "set `on_drift: rest`, or skip the event",
     ),
     "violation": (
         "the source broke its promise: an event or certificate contradicts what was certified",
-        "`gapless violations` shows the evidence; the source's operator explains it, or a rebuild reads again",
+        "`gapless violations` shows the evidence; the source's operator explains it, or read it all under another scope name",
     ),
     "membership_changed": (
         "the source's list or routing generation differs from the membership epoch's",
-        "a cutover, as soon as its proofs are complete: `gapless epoch show`",
+        "a cutover to another membership epoch, which this version does not make yet",
     ),
     "member_list_unproven": (
         "the frontier stands at the cap: the member list is certified no further",
@@ -58,19 +58,19 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "not_joined": (
         "a newcomer is not yet complete through the published frontier",
-        "it is read as a candidate and enters when it is complete",
+        "it is read as a candidate; it enters by a cutover, which this version does not make yet",
     ),
     "unsealed_member": (
         "a member is no longer listed, but nobody stated where it ends",
-        "the source seals it, or `gapless epoch seal PARTITION --at P --reason ...`",
+        "the source lists it again, or seals it",
     ),
     "missing_successor": (
         "a sealed member's successors are unknown or have not entered",
-        "the source names them and they are read, or an operator seals with a reason",
+        "the source names them, and they are read",
     ),
     "handoff_unproven": (
         "routing changed and nothing proves what moved between the old and the new partitions",
-        "the source's promise (`moves`), its handoff certificate, or reading the new generation again",
+        "a proof of what moved, which this version does not take yet",
     ),
     "fenced": (
         "a newer run has taken the partition",
