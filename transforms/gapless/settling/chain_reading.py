@@ -282,7 +282,7 @@ class ChainReading:
             yield from self._hold(error, retry_at)
 
     def _retry_at(self, error: SourceError | EffectError) -> datetime | None:
-        """When this error may be tried again within the run; None: its budget is used up, trying does not help, or it is too long until then."""
+        """When this error may be tried again within the run; None: its budget is used up, it is no help, or it is too long till then."""
         if isinstance(error, EventHeld):
             return error.retry_at
         if isinstance(error, _TRYING_AGAIN_IS_NO_HELP):
@@ -356,8 +356,6 @@ class ChainReading:
         (A call that knew nothing of them would never find a circle of tokens that is longer than its slice.)"""
         feed = self._worker.feeds.take(self._key, self._partition, self._chain.next_token, room=0)
         self._feed = feed
-            self._key, self._partition, self._chain.next_token, room=0
-        )
         known, feed.chain = feed.chain, None
         if known is not None:
             self._chain = known
