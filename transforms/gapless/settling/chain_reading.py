@@ -282,7 +282,7 @@ class ChainReading:
             yield from self._hold(error, retry_at)
 
     def _retry_at(self, error: SourceError | EffectError) -> datetime | None:
-        """When this error may be tried again within the run; None: its budget is used up, it is no help, or it is too long till then."""
+        """When this error may be tried again within the run; None: no more, since it is no help, or too late for this run."""
         if isinstance(error, EventHeld):
             return error.retry_at
         if isinstance(error, _TRYING_AGAIN_IS_NO_HELP):
