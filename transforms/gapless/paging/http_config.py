@@ -1,11 +1,9 @@
 """What the `source:` block of a job file may say for `type: http`, key by key, and what this version does
 not do yet."""
 
-import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from gapless.paging.config_model import (
@@ -14,72 +12,20 @@ from gapless.paging.config_model import (
     NotBuilt,
     refuse_not_built,
 )
-from gapless.paging.json_path import JsonPath, PathSyntaxError
-from gapless.paging.secrets import SecretField
-from gapless.paging.template import Template, TemplateSyntaxError
-
-_SECRET_HEADER = re.compile(r"authorization|cookie|api-?key|token|secret|password", re.IGNORECASE)
-_SECRET_PARAM = re.compile(
-    r"api[-_]?key|access[-_]?token|auth[-_]?token|client[-_]?secret|secret|password", re.IGNORECASE
+from gapless.paging.http_values import (
+    SECRET_PARAM,
+    BaseUrl,
+    FixedPath,
+    Headers,
+    HttpStatus,
+    JsonPathText,
+    PathTemplate,
+    PositionPath,
+    Scalar,
+    checked_template,
 )
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-
-def _checked_path(text: str) -> str:
-    try:
-        JsonPath.parse(text)
-    except PathSyntaxError as error:
-        raise PydanticCustomError("json_path", "{reason}", {"reason": str(error)}) from None
-    return text
-
-
-def _checked_template(text: str) -> str:
-    try:
-        Template.parse(text)
-    except TemplateSyntaxError as error:
-        raise PydanticCustomError("template", "{reason}", {"reason": str(error)}) from None
-    return text
-
-
-def _checked_url_path(text: str) -> str:
-    if not text.startswith("/") or "?" in text or "#" in text:
-        raise PydanticCustomError(
-            "url_path", "no path of a URL; allowed: /…, without ? and # (parameters stand in `params`)"
-        )
-    return text
-
-
-def _no_places(text: str) -> str:
-    if "{" in text or "}" in text:
-        raise PydanticCustomError("url_path", "no partition is known here; allowed: a path without braces")
-    return text
-
-
-def _checked_base_url(text: str) -> str:
-    try:
-        url = urlsplit(text)
-        named = url.scheme in {"http", "https"} and bool(url.hostname) and (url.port is None or url.port > 0)
-    except ValueError:
-        named = False
-    if not named or url.query or url.fragment:
-        raise PydanticCustomError(
-            "base_url", "no base URL; allowed: http(s)://host[:port][/path], without ? and #"
-        )
-    if url.username is not None or url.password is not None:
-        raise PydanticCustomError(
-            "base_url", "a user or password in the URL; allowed: `auth` with a reference to the secret"
-        )
-    return text.rstrip("/")
-
-
-JsonPathText = Annotated[str, AfterValidator(_checked_path)]
-PathTemplate = Annotated[str, AfterValidator(_checked_url_path), AfterValidator(_checked_template)]
-FixedPath = Annotated[str, AfterValidator(_checked_url_path), AfterValidator(_no_places)]
-PositionPath = Annotated[JsonPathText | Annotated[list[JsonPathText], Field(min_length=1)], Field()]
-"""Where a position stands; for a domain that is a list, also one path for each of its parts."""
-Scalar = str | int | float | bool
-HttpStatus = Annotated[int, Field(ge=100, le=599)]
-
+from gapless.paging.secrets import SecretField
+from gapless.paging.template import Template
 
 # --- auth, headers, client ---------------------------------------------------------------------------------
 
@@ -272,13 +218,13 @@ class PagesConfig(ConfigModel):
     @model_validator(mode="after")
     def _params_are_fit(self) -> "PagesConfig":
         for name, value in self.params.items():
-            if _SECRET_PARAM.fullmatch(name):
+            if SECRET_PARAM.fullmatch(name):
                 raise PydanticCustomError(
                     "secret", "`params.{name}` looks like a secret; allowed: `auth`", {"name": name}
                 )
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str):
-                    _checked_template(text)
+                    checked_template(text)
         restart = self.expired.restart.param if self.expired and self.expired.restart else None
         for taken in (self.next.param, restart):
             if taken in self.params:
@@ -337,21 +283,6 @@ class CertificateConfig(ConfigModel):
 # --- the whole ---------------------------------------------------------------------------------------------
 
 
-def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
-            raise PydanticCustomError(
-                "headers",
-                "no header: {name}; allowed: one line of text under a header's name",
-                {"name": repr(name)},
-            )
-        if _SECRET_HEADER.search(name):
-            raise PydanticCustomError(
-                "secret", "{name} looks like a secret; allowed: `auth` with a reference to it", {"name": name}
-            )
-    return headers
-
-
 class RangeConfig(ConfigModel):
     """The `range:` block: start <= position < stop, each as the source writes a position; null is open."""
 
@@ -363,9 +294,9 @@ class HttpSourceConfig(ConfigModel):
     """The `source:` block for `type: http`."""
 
     type: Literal["http"] = "http"
-    base_url: Annotated[str, AfterValidator(_checked_base_url)]
+    base_url: BaseUrl
     auth: AuthConfig = NoAuth(type="none")
-    headers: Annotated[dict[str, str], AfterValidator(_checked_headers)] = Field(default={})
+    headers: Headers = Field(default={})
     client: ClientConfig = ClientConfig()
     partitions: PartitionsConfig
     pages: PagesConfig
