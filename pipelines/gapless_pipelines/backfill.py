@@ -176,6 +176,7 @@ def _local(
             with backfill.store.open() as own:
                 return read(own, share)
 
+        store.disconnect()
         others = fork_readers(shares[1:], run, read_apart)
         on_reading()
         with _joined(others, run):

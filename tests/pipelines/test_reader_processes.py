@@ -96,6 +96,15 @@ def test_no_reader_outlives_a_killed_parent_and_the_next_run_completes(job):
     assert promoted(job) == EVERYTHING
 
 
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="tells of the locks of processes on Linux alone")
+def test_each_process_holds_the_locks_of_its_own_store(job):
+    """SQLite's locks are a process's own: a fork that finds a connection of its parent in memory takes none, and whoever closes
+    the store last, as far as the system can see, removes the log that the fork goes on writing."""
+    assert run(job, "tell_locks").returncode == 0
+    for who in ("parent", "forked"):
+        assert (job.parent / f"locks_of_{who}").read_text() == "progress.db progress.db-shm", who
+
+
 def test_all_readers_leave_when_asked_to_stop(job):
     stopped = run(job, "stop")
     assert stopped.returncode == 3, stopped.stderr

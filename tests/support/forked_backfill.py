@@ -1,12 +1,13 @@
 """A backfill by two processes, as a program: `python forked_backfill.py JOB [HAPPENING]`; prints what came of it as JSON.
 
 HAPPENING says what happens to the forked reader, or to its parent, when the first page is applied there: `kill_reader`,
-`fail_reader`, `kill_parent`, `stop`."""
+`fail_reader`, `kill_parent`, `stop`; `tell_locks`: both write beside the job which of the store's files they have locked."""
 
 import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 from gapless_pipelines.backfill import Backfill, run_backfill
@@ -27,6 +28,15 @@ def on_step(name: str) -> None:
         raise LookupError("something nobody has foreseen")
     if forked and HAPPENING == "kill_parent":
         os.kill(PARENT, signal.SIGKILL)
+    if HAPPENING == "tell_locks":
+        _tell_locks(Path(sys.argv[1]).parent, "forked" if forked else "parent")
+
+
+def _tell_locks(folder: Path, who: str) -> None:
+    inodes = {path.stat().st_ino: path.name for path in folder.glob("progress.db*")}
+    held = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    mine = {inodes.get(int(fields[5].rpartition(":")[2])) for fields in held if fields[4] == str(os.getpid())}
+    (folder / f"locks_of_{who}").write_text(" ".join(sorted(name for name in mine if name)))
 
 
 def main() -> int:

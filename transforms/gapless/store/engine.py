@@ -116,10 +116,14 @@ class Database:
             finally:
                 connection.rollback()
 
+    def disconnect(self) -> None:
+        """Close the connection; the next use opens another one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _discard(connection)
+
     def close(self) -> None:
-        if self._connection is not None:
-            _discard(self._connection)
-            self._connection = None
+        self.disconnect()
         self._engine.dispose()
 
     def _twice(self, attempt: Callable[[bool], T]) -> T:
@@ -168,15 +172,10 @@ class Database:
         try:
             connection.rollback()
         except DBAPIError:
-            self._drop()
+            self.disconnect()
         else:
             if connection.invalidated:
-                self._drop()
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            _discard(connection)
+                self.disconnect()
 
     def _open(self) -> Connection:
         if self._connection is None:

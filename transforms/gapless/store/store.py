@@ -30,6 +30,11 @@ class Store(Scopes, Runs, Memberships, Promotions, Findings, Publishing, Reading
     ) -> None:
         self.close()
 
+    def disconnect(self) -> None:
+        """Close the connection until it is next needed. Nobody may fork with one open: SQLite keeps account of locks by process,
+        and a child that has inherited the account believes itself to hold what only its parent holds."""
+        self._database.disconnect()
+
     def close(self) -> None:
         """Close the connection. Closing twice is once."""
         self._database.close()
