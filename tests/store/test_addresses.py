@@ -94,6 +94,7 @@ def test_a_server_that_is_not_there_is_unreachable_and_the_password_stays_secret
 
 def test_the_password_is_in_no_log_of_a_store_that_works(caplog, postgres_url):
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="sqlalchemy.engine")
     with open_store(postgres_url, "p4ssw0rd", create=True) as store:
         store.scopes()
         assert "p4ssw0rd" not in repr(store._database.address)
