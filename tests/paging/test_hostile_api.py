@@ -11,7 +11,8 @@ from urllib.request import urlopen
 import hostile_api
 import msgspec
 import pytest
-from hostile_api import HOSTILE, HostileApi, Knobs, job_source, partition_names, universe
+from hostile_api import HostileApi
+from hostile_universe import END, HOSTILE, Knobs, job_source, partition_names, universe
 
 from gapless.errors import SourceUnavailable, TokenExpired
 from gapless.paging.chain import PageChain, PageViolation
@@ -98,7 +99,7 @@ def test_everything_promised_is_read_exactly_whatever_the_api_does(
     for name, events in universe(knobs).items():
         assert readings[name].rows == {event["id"]: event for event in events}
         assert readings[name].violations == []
-        assert readings[name].bound == Bound.through(hostile_api.END)
+        assert readings[name].bound == Bound.through(END)
     assert sum(reading.restarts for reading in readings.values()) == stats.get("fault_expired", 0)
 
 

@@ -15,8 +15,9 @@ from typing import Any
 import backfill_process
 import hostile_api
 import pytest
-from hostile_api import Knobs, job_source, universe
-from truth_oracle import Instant, TruthOracle
+from durable_claims import Instant
+from hostile_universe import END, Knobs, job_source, universe
+from truth_oracle import TruthOracle
 
 from gapless.effects import sweep
 from gapless.store import open_store
@@ -90,7 +91,7 @@ class Site:
         assert self.run() == 0, self.said()
         now = self.oracle.finish()
         assert now.frontier is not None
-        assert now.frontier.position == hostile_api.END
+        assert now.frontier.position == END
         return now
 
     def said(self) -> str:

@@ -6,10 +6,9 @@ import signal
 from multiprocessing.process import BaseProcess
 from uuid import uuid4
 
-import hostile_api
 import pytest
 from backfill_process import FILE_STEPS, SETTLING_STEPS, At
-from hostile_api import HOSTILE, Knobs
+from hostile_universe import END, HOSTILE, Knobs
 from truth_oracle import Watch
 
 from gapless.progress import ChainState
@@ -113,7 +112,7 @@ def oppose(make_site, store_url, seed: int, actions: int, sweep) -> None:
     assert (ended == 0) == (not gaps), site.said()
     if not gaps:
         assert now.frontier is not None
-        assert now.frontier.position == hostile_api.END
+        assert now.frontier.position == END
     site.close()
 
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hostile_api import Knobs
+from hostile_universe import Knobs
 from sqlalchemy.engine import URL, make_url
 from truth_oracle import Watch
 

@@ -4,9 +4,8 @@ import os
 import random
 import signal
 
-import hostile_api
 import pytest
-from hostile_api import HOSTILE, Knobs
+from hostile_universe import END, HOSTILE, Knobs
 from truth_oracle import Watch
 
 from gapless.progress import ChainState
@@ -42,7 +41,7 @@ def kill_over_and_over(make_site, store_urls, sweep_up, kills: int, seed: int) -
         assert ended_well == (not gaps), site.said()
         if not gaps:
             assert now.frontier is not None
-            assert now.frontier.position == hostile_api.END
+            assert now.frontier.position == END
         site.close()
 
 

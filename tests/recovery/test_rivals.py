@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from backfill_process import At
-from hostile_api import Knobs
+from hostile_universe import Knobs
 from truth_oracle import Watch
 
 KNOBS = Knobs(seed=8, partitions=3, events=400, page=20)

@@ -4,7 +4,7 @@ import random
 import signal
 
 from backfill_process import FILE_STEPS, SETTLING_STEPS, At
-from hostile_api import Knobs
+from hostile_universe import Knobs
 from truth_oracle import Watch
 
 KILLED = -signal.SIGKILL

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 from backfill_process import FILE_STEPS, At
-from hostile_api import Knobs
+from hostile_universe import Knobs
 from truth_oracle import Watch
 
 from gapless.explain import explain

@@ -12,72 +12,25 @@ restart is written down that covers it; the frontier and the bounds never go bac
 """
 
 import hashlib
-import json
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import sqlalchemy as sa
-from sqlalchemy.pool import NullPool
+from durable_claims import Chain, Instant, Listed, instant, read_only_engine
 
 from gapless.effects.frozen_schema import FrozenSchema
 from gapless.effects.reading import source_row
-from gapless.paging.page_token import PageToken
-from gapless.progress import Bound, ChainState, IntegerDomain
+from gapless.progress import ChainState
 
-DOMAIN = IntegerDomain()
 Event = Mapping[str, Any]
 
 
 class Untrue(AssertionError):
     """Something is claimed that does not hold."""
-
-
-@dataclass(frozen=True)
-class Chain:
-    number: int
-    partition: str
-    state: str
-    fencing_token: int
-    sequence: int
-    bound: Bound | None
-    events: int
-    dead_letters: int
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A promotion: `path` None where it has no file."""
-
-    chain: int
-    sequence: int
-    pages: int
-    fencing_token: int
-    token_in: str | None
-    token_out: str | None
-    path: str | None
-    digest: str | None
-    rows: int
-    events: int
-
-
-@dataclass(frozen=True)
-class Instant:
-    """One consistent read of everything that is claimed."""
-
-    frontier: Bound | None
-    history: Sequence[Bound]
-    schema: str | None
-    chains: Mapping[int, Chain]
-    manifest: Sequence[Listed]
-    dead: Mapping[int, frozenset[str]]
-    restarts: Mapping[int, Sequence[tuple[int, int]]]
-    """Chain -> (sequence, position) at which it was restarted, and from which."""
 
 
 @dataclass
@@ -95,7 +48,7 @@ class TruthOracle:
     _files: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._engine = _engine(self.url)
+        self.engine = read_only_engine(self.url)
         self._one_at_a_time = threading.RLock()
         self._index = {
             name: {e["id"]: n for n, e in enumerate(events)} for name, events in self.universe.items()
@@ -108,7 +61,7 @@ class TruthOracle:
             return self._look()
 
     def _look(self) -> Instant | None:
-        now = self._read()
+        now = instant(self.engine, self.scope)
         if now is None:
             return None
         self.looks += 1
@@ -284,64 +237,6 @@ class TruthOracle:
                 _same(found, plain), f"{path}: {record['_event_id']!r} is {found}, the source has {plain}"
             )
 
-    def _read(self) -> Instant | None:
-        try:
-            return self._read_at_once()
-        except sa.exc.OperationalError:
-            if self._engine.dialect.name == "sqlite" and Path(self._engine.url.database or "").exists():
-                raise
-            return None
-
-    def _read_at_once(self) -> Instant | None:
-        with _one_snapshot(self._engine) as ask:
-            if ask is None:
-                return None
-            scopes = ask(
-                "SELECT frontier, data_schema FROM gapless_scope WHERE scope = :scope", scope=self.scope
-            )
-            if not scopes:
-                return None
-            frontier, schema = scopes[0]
-            history = ask(
-                "SELECT frontier FROM gapless_frontier_history WHERE scope = :scope ORDER BY number",
-                scope=self.scope,
-            )
-            chains = ask(
-                "SELECT chain, partition, state, fencing_token, sequence, bound, events, dead_letters FROM gapless_chain"
-                " WHERE scope = :scope",
-                scope=self.scope,
-            )
-            manifest = ask(
-                "SELECT p.chain, p.sequence, p.pages, p.fencing_token, p.token_in, p.token_out, p.path, p.digest, p.rows,"
-                " p.events FROM gapless_promotion p JOIN gapless_chain c ON c.chain = p.chain WHERE c.scope = :scope"
-                " ORDER BY p.chain, p.sequence",
-                scope=self.scope,
-            )
-            dead = ask(
-                "SELECT chain, event_id FROM gapless_dead_letter WHERE scope = :scope", scope=self.scope
-            )
-            journal = ask(
-                "SELECT chain, detail FROM gapless_journal WHERE scope = :scope AND action = 'restart'",
-                scope=self.scope,
-            )
-        letters: dict[int, set[str]] = {}
-        for chain, event_id in dead:
-            letters.setdefault(chain, set()).add(event_id)
-        restarts: dict[int, list[tuple[int, int]]] = {}
-        for chain, detail in journal:
-            written = json.loads(detail)
-            since = PageToken.decode(written["to"]).since
-            restarts.setdefault(chain, []).append((written["sequence"], int(str(since))))
-        return Instant(
-            frontier=DOMAIN.from_key(bytes(frontier)),
-            history=[bound for (key,) in history if (bound := DOMAIN.from_key(bytes(key))) is not None],
-            schema=schema,
-            chains={row[0]: Chain(*row[:5], DOMAIN.from_key(bytes(row[5])), *row[6:]) for row in chains},
-            manifest=[Listed(*row) for row in manifest],
-            dead={chain: frozenset(events) for chain, events in letters.items()},
-            restarts=restarts,
-        )
-
 
 class _Any:
     """Equal to every token: after a restart a run starts at a token that no page gave."""
@@ -381,29 +276,6 @@ class Watch(threading.Thread):
         self.join(60)
         if self._error is not None:
             raise self._error
-
-
-def _engine(url: str) -> sa.Engine:
-    if url.startswith("sqlite"):
-        path = url.removeprefix("sqlite:///")
-        return sa.create_engine(
-            f"sqlite:///file:{path}?mode=ro&uri=true", poolclass=NullPool, connect_args={"timeout": 30}
-        )
-    return sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=NullPool)
-
-
-@contextmanager
-def _one_snapshot(engine: sa.Engine) -> Iterator[Any]:
-    """A function that asks within one read transaction; None where no store is there yet."""
-    with engine.connect() as connection:
-        if engine.dialect.name != "sqlite":
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        else:
-            connection.exec_driver_sql("BEGIN")
-        if not sa.inspect(connection).has_table("gapless_journal"):
-            yield None
-            return
-        yield lambda statement, **values: list(map(tuple, connection.execute(sa.text(statement), values)))
 
 
 def _same(found: Any, expected: Any) -> bool:
