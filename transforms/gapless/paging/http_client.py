@@ -35,7 +35,8 @@ MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NEUTRAL_HEADERS = frozenset({"accept", "accept-encoding", "user-agent", "connection"})
 _TELLING = 4
-"""A cursor shorter than this, such as a page number, tells nobody anything; hiding it would garble the status and the counts beside it."""
+"""A cursor shorter than this, such as a page number, tells nobody anything; hiding it would garble the status and the counts
+beside it."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
 
