@@ -144,7 +144,6 @@ def test_a_repeated_page_that_no_restart_covers(copy):
 
 
 def test_a_frontier_above_what_a_member_has_certified(copy):
-    end = copy.sql("SELECT frontier FROM gapless_scope")[0][0]
     copy.sql("UPDATE gapless_chain SET bound = ? WHERE chain = 2", DOMAIN.key(Bound.through(5)))
     with pytest.raises(Untrue, match="is claimed"):
         copy.oracle.look()
