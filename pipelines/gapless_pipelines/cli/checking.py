@@ -14,6 +14,7 @@ from gapless.paging.page_token import token_digest
 from gapless.plan import scope_identity
 from gapless.progress import Assertion, Domain
 from gapless.status_document import FORMAT, bound_value
+from gapless_pipelines.job.description import describe
 
 if TYPE_CHECKING:
     from gapless.paging.source import Assignment, Session
@@ -27,7 +28,7 @@ def understood(job: "Job", *, offline: bool = False) -> dict[str, Any]:
     """What the job file means, and unless `offline` what source and store say to it, as JSON values.
 
     Raises SourceError for what the source answers, StoreError where there is a store that cannot be used."""
-    words = job.describe()
+    words = describe(job)
     document: dict[str, Any] = {
         "format": FORMAT,
         "job": str(job.path),

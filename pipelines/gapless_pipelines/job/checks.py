@@ -5,9 +5,10 @@ hides none here."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gapless.errors import ConfigurationError, PositionError
+from gapless.paging.config_model import Found
 from gapless.progress import Bound, Domain, ListDomain, Position, domain_from
 from gapless_pipelines.findings import KeyPath
 from gapless_pipelines.job.domain_config import domain_problems
@@ -20,12 +21,6 @@ _POSITION_PATHS: tuple[KeyPath, ...] = (
     ("source", "event", "position"),
     ("source", "certificate", "page", "position"),
 )
-
-
-class Found(NamedTuple):
-    path: KeyPath
-    what: str
-    allowed: str
 
 
 def domain_findings(value: Mapping[str, Any]) -> Iterator[Found]:

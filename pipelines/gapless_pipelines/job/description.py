@@ -16,7 +16,7 @@ _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
 def describe(job: Job) -> dict[str, object]:
-    """`job` is the file; the other keys are those of the file. JSON values only."""
+    """JSON values only: `job` is the file, the other keys are those of the file; positions are text, secrets references."""
     words = _words(job.config)
     effect, dead_letters = job.effect(), job.dead_letters()
     ends = job.range()

@@ -88,9 +88,3 @@ class Job:
         from gapless_pipelines.options import engine_options
 
         return engine_options(self.config.pipeline_options, arguments, store_url=self.store.url)
-
-    def describe(self) -> dict[str, object]:
-        """The job as JSON values, with the defaults filled in; positions as text, secrets as references."""
-        from gapless_pipelines.job.description import describe
-
-        return describe(self)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from gapless.errors import ConfigurationError
+from gapless.paging.config_model import Found
 from gapless.progress import domain_from
 from gapless_pipelines.findings import Finding, InvalidConfiguration, KeyPath, closest
 from gapless_pipelines.job.basics import BasicsConfig
-from gapless_pipelines.job.checks import Found, domain_findings, job_findings
+from gapless_pipelines.job.checks import domain_findings, job_findings
 from gapless_pipelines.job.document import Document, parse_document
 from gapless_pipelines.job.job import Job
 from gapless_pipelines.job.scope_store import ScopeStore
@@ -158,10 +159,11 @@ def _checked(
     config, findings = validate(document, model, value)
     findings += [finding for keys, unset in document.unset.items() if keys[0] in value for finding in unset]
     findings += document.findings
-    for domain_finding in domain_findings(value) if _is_good(("domain",), findings) else ():
-        findings.append(document.finding(*domain_finding))
+    for found in domain_findings(value) if _is_good(("domain",), findings) else ():
+        findings.append(document.finding(found.path, found.what, found.allowed))
     known = tuple(findings)
-    findings += [document.finding(*found) for found in check(value, lambda keys: _is_good(keys, known))]
+    for found in check(value, lambda keys: _is_good(keys, known)):
+        findings.append(document.finding(found.path, found.what, found.allowed))
     return config, findings
 
 

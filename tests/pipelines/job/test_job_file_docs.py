@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from gapless.paging.config_model import Duration, NotBuilt
 from gapless_pipelines.job import InvalidConfiguration, load_job
+from gapless_pipelines.job.description import describe
 from gapless_pipelines.job.document import parse_document
 from gapless_pipelines.job.models import JobConfig
 
@@ -64,7 +65,7 @@ def test_each_example_loads_or_is_answered_as_written(
     Path("job.yaml").write_text(whole, encoding="utf-8")
 
     try:
-        load_job("job.yaml", ENVIRONMENT).describe()
+        describe(load_job("job.yaml", ENVIRONMENT))
         told = []
     except InvalidConfiguration as error:
         told = [re.sub(r"^job\.yaml:\d+:", "job.yaml:", str(finding)) for finding in error.findings]

@@ -87,9 +87,9 @@ Duration = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing wrong in a document: `path` of keys and indices from its root, `what` is wrong, what is
-    `allowed`."""
+class Found:
+    """One thing wrong in a document, whose file and lines are not known here: `path` of keys and indices from
+    its root, `what` is wrong, what is `allowed`."""
 
     path: tuple[str | int, ...]
     what: str
@@ -100,10 +100,10 @@ class Finding:
         return f"{place}: {self.what}" + (f"; {self.allowed}" if self.allowed else "")
 
 
-def findings(error: ValidationError, model: type[BaseModel], data: object) -> list[Finding]:
+def findings(error: ValidationError, model: type[BaseModel], data: object) -> list[Found]:
     """What `error`, raised by validating `data` as `model`, says in the user's terms: one finding a place,
     in order."""
-    found: dict[tuple[str | int, ...], Finding] = {}
+    found: dict[tuple[str | int, ...], Found] = {}
     for detail in error.errors(include_url=False):
         path = _path_in_document(detail["loc"], data, names_missing_key=detail["type"] == "missing")
         if under := detail.get("ctx", {}).get("under"):
@@ -113,7 +113,7 @@ def findings(error: ValidationError, model: type[BaseModel], data: object) -> li
             allowed = (
                 f"{found[path].allowed} or {allowed.removeprefix('allowed: ')}"  # the branches of a union
             )
-        found[path] = Finding(path, what, allowed)
+        found[path] = Found(path, what, allowed)
     return list(found.values())
 
 
