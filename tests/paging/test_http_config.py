@@ -227,6 +227,29 @@ def test_a_listed_partition_lacking_a_field_of_the_template_is_named() -> None:
     assert only.endswith("a template needs partition.region, the listed partition 'us' has only: id")
 
 
+@pytest.mark.parametrize(
+    "partitions",
+    [{"list": ["eu", "us"]}, {"list": [{"id": "eu"}, {"id": "us"}]}, WHOLE["partitions"]],
+    ids=["names", "objects", "endpoint"],
+)
+def test_partitions_that_would_all_get_the_same_pages_are_refused(partitions: object) -> None:
+    data = changed("pages.path", "/events")
+    data["partitions"] = partitions
+    (only,) = complaints(data)
+    assert only.endswith(
+        "no template names the partition, so that each would be asked for the same pages; "
+        "allowed: {partition.id}, or another field of it, in pages.path or pages.params"
+    )
+
+
+def test_a_parameter_may_name_the_partition_and_a_single_one_needs_no_name() -> None:
+    by_parameter = changed("pages.path", "/events")
+    by_parameter["pages"]["params"]["region"] = "{partition.id}"
+    single = changed("pages.path", "/events")
+    single["partitions"] = {"list": ["all"]}
+    assert complaints(by_parameter) == complaints(single) == []
+
+
 def test_the_schema_holds_no_key_that_is_not_built() -> None:
     schema = HttpSourceConfig.model_json_schema()
     assert schema["$defs"]["ClientConfig"]["properties"]["rate"]["not"] == {}

@@ -4,7 +4,7 @@
     ├── ConfigurationError      the user's words: job file, command line, domain    exit 2, nothing was written
     ├── PositionError           a value that is no position of its domain           also a ValueError; exit 2
     ├── NotComparable           positions or bounds that share no order             also a TypeError
-    ├── StoreError              the store cannot be used; nothing was changed       exit 2
+    ├── StoreError              the store cannot be used; what is promoted stays    exit 2
     │   ├── StoreUnreadable     not reachable, not ours, or damaged
     │   │   └── StoreAbsent     there is none yet: the first run creates it
     │   ├── StoreUnwritable     disk full, read-only, or no permission

@@ -125,7 +125,7 @@ def _plan_text(plan: "Plan") -> str:
 def _lines(result: "BackfillResult") -> Iterator[str]:
     """How it ended, for a reader."""
     from gapless.status_document import status_document
-    from gapless_pipelines.cli.explain_command import explanation_lines
+    from gapless_pipelines.cli.explain_command import blocker_lines, explanation_lines
 
     speed = f", {number(round(result.events / result.seconds))}/s" if result.events and result.seconds else ""
     yield (
@@ -133,9 +133,24 @@ def _lines(result: "BackfillResult") -> Iterator[str]:
     )
     document = status_document(result.snapshot)
     yield from explanation_lines(document)
+    for blocker in _ended_short(result):
+        yield from blocker_lines(blocker, document["as_of"])
     if document["counts"]["violations"]:
         yield f"{plural(document['counts']['violations'], 'violation')} recorded: `gapless violations` shows the evidence"
     yield _verdict(result)
+
+
+def _ended_short(result: "BackfillResult") -> list[dict[str, Any]]:
+    """Partitions that hold only because of the range's end: the source has ended them before it."""
+    from gapless.explain import explain, short_of
+    from gapless.status_document import blocker_value
+    from gapless_pipelines.cli.explain_command import BLOCKERS_SHOWN
+
+    if result.stop is None:
+        return []
+    holding = {held.row.chain for held in explain(result.snapshot).holding}
+    short = [held for held in short_of(result.snapshot, result.stop) if held.row.chain not in holding]
+    return [blocker_value(held, result.snapshot.scope.domain) for held in short[:BLOCKERS_SHOWN]]
 
 
 def _verdict(result: "BackfillResult") -> str:
@@ -148,9 +163,14 @@ def _verdict(result: "BackfillResult") -> str:
     text = texts[result.exit_status]
     scope, stop = result.snapshot.scope, result.stop
     if result.exit_status == 3 and stop is not None and (scope.frontier is None or scope.frontier < stop):
-        from gapless.progress import bound_text
+        from gapless.explain import members_of
+        from gapless.progress import ChainState, bound_text
 
-        text = f"short of the range's end, {printable(bound_text(stop, scope.domain))}: run it again to go on from here"
+        text = f"short of the range's end, {printable(bound_text(stop, scope.domain))}: " + (
+            "the source has ended and certifies no more; running it again changes that only if the source does"
+            if all(row.state is ChainState.ENDED for row in members_of(result.snapshot))
+            else "run it again to go on from here"
+        )
     return text
 
 

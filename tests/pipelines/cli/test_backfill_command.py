@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from paged_api import PagedApi, page, served
 
+from gapless.progress import BLOCKER_CODES
 from gapless_pipelines.job.output_documents import StatusDocument
 
 Gapless = Callable[..., Any]
@@ -59,7 +60,22 @@ def test_short_of_the_stop_it_exits_3_and_says_so(gapless: Gapless, job_for: Job
         job_for(api.url, "range: {stop: 100}")
         ran = gapless("backfill")
     assert ran.exit_status == 3
-    assert ran.lines[-1] == "short of the range's end, before 100: run it again to go on from here"
+    assert ran.lines[-1] == (
+        "short of the range's end, before 100: the source has ended and certifies no more; "
+        "running it again changes that only if the source does"
+    )
+
+
+def test_each_partition_that_ends_short_of_the_stop_is_named_with_what_releases_it(
+    gapless: Gapless, job_for: JobFor
+) -> None:
+    with served(PagedApi(PAGES)) as api:
+        job_for(api.url, "range: {stop: 100}")
+        lines = gapless("backfill").lines
+    for partition, bound in (("a", "through 5"), ("b", "through 9")):
+        at = lines.index(f"{partition}, {bound}: no_certificate")
+        assert lines[at + 1] == f"  why: the source ended the partition, certified {bound}"
+        assert lines[at + 2] == f"  released by: {BLOCKER_CODES['no_certificate'][1]}"
 
 
 def test_a_held_partition_is_explained_skipped_and_read_on(gapless: Gapless, job_for: JobFor) -> None:

@@ -62,10 +62,25 @@ def test_a_partition_held_higher_up_is_told_apart(gapless: Gapless, orders: Any,
     assert lines[2] == "b, through 100: unsettled_event"
 
 
+def test_of_a_run_that_may_be_dead_it_does_not_say_that_it_reads(
+    gapless: Gapless, orders: Any, job: Path
+) -> None:
+    orders.begin("a")
+    orders.promote("a", 50)
+    orders.publish()
+    orders.clock.advance((datetime.now(timezone.utc) - orders.clock.now()).total_seconds() - 7200)
+    orders.store.heartbeat("run-of-orders")
+    (line,) = gapless("explain").lines[1:]
+    assert line.startswith("nothing holds it: 1 partition to be read further by run 1, silent for 2 h")
+    assert line.endswith(": if it is gone, `gapless backfill` goes on")
+
+
 def test_where_nothing_holds_it_says_who_reads(gapless: Gapless, orders: Any, job: Path) -> None:
     orders.begin("a")
     orders.promote("a", 50)
     orders.publish()
+    orders.clock.advance((datetime.now(timezone.utc) - orders.clock.now()).total_seconds())
+    orders.store.heartbeat("run-of-orders")
     assert gapless("explain").lines[1:] == ["nothing holds it: 1 partition being read"]
     orders.store.end_run("run-of-orders", "failed")
     assert gapless("explain").lines[1:] == [

@@ -318,6 +318,17 @@ class HttpSourceConfig(ConfigModel):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _partitions_are_asked_apart(self) -> "HttpSourceConfig":
+        several = self.partitions.list_ is None or len(self.partitions.list_) > 1
+        if several and not self.partition_fields():
+            raise PydanticCustomError(
+                "template",
+                "no template names the partition, so that each would be asked for the same pages; "
+                "allowed: {partition.id}, or another field of it, in pages.path or pages.params",
+            )
+        return self
+
     def templates(self) -> list[Template]:
         """Every template of the pages: the path first, then those in the parameters."""
         texts = [self.pages.path]

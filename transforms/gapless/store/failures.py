@@ -10,7 +10,7 @@ class ConnectionLost(StoreUnreadable):
 
 
 _DAMAGED = "restore it from a backup, or start over with a new store"
-_FULL = "make room and run again: nothing was changed"
+_FULL = "make room and run again: what was promoted before stays, and is not read again"
 _WRITABLE = "let the user that runs gapless write the file and its folder (SQLite keeps -wal and -shm files beside it)"
 
 _SQLITE = (
