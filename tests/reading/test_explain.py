@@ -113,6 +113,17 @@ def test_a_newcomer_of_another_generation_says_that_the_routing_changed() -> Non
     assert codes(explain(found)) == {"a": "membership_changed"}
 
 
+def test_a_member_of_an_older_generation_is_read_no_further_and_says_so() -> None:
+    """It has not left: its partition is listed, under another routing."""
+    now = scope(100, observation=2)
+    found = snapshot(now, member("a", 100), candidate("a", None, generation="r2", chain=99, listed=2))
+    assert [(held.row.generation, held.blocker.code) for held in explain(found).holding] == [
+        ("r1", "membership_changed"),
+        ("r2", "membership_changed"),
+    ]
+    assert withheld(found)[0] == "membership_changed"
+
+
 def test_a_newcomer_withholds_where_the_cap_stands_at_the_frontier() -> None:
     capped = scope(100, cap=Bound.through(100), capped=True)
     assert withheld(snapshot(capped, member("a", 100), candidate("c", 40))) == (

@@ -82,11 +82,18 @@ def candidates_of(snapshot: Snapshot) -> list[ChainRow]:
     return [row for row in snapshot.chains if row.is_candidate]
 
 
+def routed_generations(snapshot: Snapshot) -> frozenset[str]:
+    """The routing generation of the source's latest list; empty where it names none of the live chains."""
+    latest = snapshot.scope.observation
+    return frozenset(row.generation for row in snapshot.chains if row.is_live and row.listed == latest)
+
+
 def explain(snapshot: Snapshot) -> Explanation:
     """Every chain that holds, by name, and what holds the frontier itself."""
     members = sorted(members_of(snapshot), key=lowest_first)
-    holding = list(_holding(members, snapshot))
-    outside = list(_holding(sorted(candidates_of(snapshot), key=lowest_first), snapshot))
+    routed = routed_generations(snapshot)
+    holding = list(_holding(members, snapshot, routed))
+    outside = list(_holding(sorted(candidates_of(snapshot), key=lowest_first), snapshot, routed))
     if not members:
         withheld: Blocker | None = Blocker("not_started", "no run has frozen the list of partitions yet")
     else:
@@ -99,14 +106,14 @@ def lowest_first(row: ChainRow) -> tuple[bool, Bound, bool, str]:
     return (row.bound is not None, row.bound or Bound.before(0), row.state not in _STOPPED, row.partition)
 
 
-def _holding(rows: Sequence[ChainRow], snapshot: Snapshot) -> Iterator[Holding]:
+def _holding(rows: Sequence[ChainRow], snapshot: Snapshot, routed: frozenset[str]) -> Iterator[Holding]:
     for row in rows:
-        blocker = _blocker(row, snapshot)
+        blocker = _blocker(row, snapshot, routed)
         if blocker is not None:
             yield Holding(row, blocker)
 
 
-def _blocker(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
+def _blocker(row: ChainRow, snapshot: Snapshot, routed: frozenset[str]) -> Blocker | None:
     """What keeps a chain's bound from rising, a newcomer from entering, or a leaver from leaving; None where nothing does."""
     if row.blocker is not None:
         return row.blocker
@@ -116,6 +123,12 @@ def _blocker(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
         return Blocker("range_trimmed", "stopped at a gap; the store does not say why")
     if row.is_candidate:
         return _newcomer(row, snapshot.scope)
+    if routed and row.generation not in routed:
+        now = ", ".join(map(repr, sorted(routed)))
+        return Blocker(
+            "membership_changed",
+            f"the source now routes under generation {now}; this chain is of {row.generation!r}, and is read no further",
+        )
     if row.listed < snapshot.scope.observation:
         return _leaver(row, snapshot)
     return _unproved(row, snapshot.scope.domain)
