@@ -52,7 +52,9 @@ class Nemesis:
             step = self.draw.choice([*SETTLING_STEPS, *FILE_STEPS])
             action = self.draw.choice(("kill", "no_space") if step in FILE_STEPS else ("kill",))
             at = At(step, self.draw.randint(1, 12), action)
-        self.going.append(self.site.start(run_id=self.run_id, at=at))
+        self.going.append(
+            self.site.start(run_id=self.run_id, at=at, processes=self.draw.choice((1, 1, 2, 3)))
+        )
 
     def kill(self) -> None:
         if self.going:

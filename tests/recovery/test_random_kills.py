@@ -25,7 +25,7 @@ def kill_over_and_over(make_site, store_urls, sweep_up, kills: int, seed: int) -
         site = make_site(next(store_urls), knobs, target_rows=draw.choice((20, 60, 10_000)))
         with Watch(site.oracle):
             while done < kills:
-                process = site.start()
+                process = site.start(processes=draw.choice((1, 2)))
                 process.join(draw.uniform(0.0, A_RUN))
                 process.kill()
                 if site.ended(process) != KILLED:

@@ -76,7 +76,7 @@ class At:
 class Setup:
     """What is special about one process: what happens to it, the largest file it may write (bytes), whether file permissions
     bind it although it is root's, the run id, where it is to be a twin of another one's run, and what is broken in the product
-    itself, by a name of `broken_product`."""
+    itself, by a name of `broken_product`. `processes` read, all but the first of them forked."""
 
     job: str
     log: str
@@ -84,6 +84,7 @@ class Setup:
     largest_file: int | None = None
     as_anybody: bool = False
     breakage: str | None = None
+    processes: int = 1
     run_id: str | None = None
 
 
@@ -152,6 +153,7 @@ def run_job(setup: Setup) -> int:
         dead_letters=job.dead_letters(),
         retry=job.retry(),
         readers=job.config.source.client.connections,
+        processes=setup.processes,
         on_step=on_step,
     )
     try:
