@@ -77,6 +77,11 @@ class PageFeed:
             self._pages = min(pages, MAX_PAGES_AHEAD)
             self._changed.notify_all()
 
+    @property
+    def waiting(self) -> bool:
+        """True while nothing is ready: the consumer would have to wait."""
+        return not self._ready
+
     def stop(self) -> None:
         """Ask the thread to end after the fetch it is in. Does not wait."""
         with self._changed:
