@@ -124,7 +124,7 @@ def test_an_older_store_is_upgraded_where_asked_and_refused_where_not(store_url,
     monkeypatch.setattr(versions, "HEAD", "0002")
     with pytest.raises(StoreError, match="older schema 0001") as refused:
         open_store(store_url)
-    assert refused.value.remedy == "gapless store upgrade"
+    assert refused.value.remedy == "the next `gapless backfill` upgrades it"
     with open_store(store_url, create=True) as store:
         assert store.scopes() == []
     with open_store(store_url) as store:

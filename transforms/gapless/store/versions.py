@@ -108,7 +108,7 @@ def _require_current(found: _Contents, where: str) -> None:
         raise StoreUnreadable(
             f"the store has the older schema {found.version}, this gapless reads {HEAD}",
             where=where,
-            remedy="gapless store upgrade",
+            remedy="the next `gapless backfill` upgrades it",
         )
 
 
