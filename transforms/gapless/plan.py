@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gapless.clock import Clock, SystemClock
+from gapless.errors import InvalidPage
+from gapless.paging.limits import LONGEST_GENERATION, LONGEST_PARTITION_ID, is_longer, too_long
 from gapless.paging.page import Partition
-from gapless.paging.source import Session, Source
+from gapless.paging.source import Assignment, Session, Source
 from gapless.progress import Bound, ChainState, Domain
 from gapless.store import Store
 from gapless.store.records import ChainRow, FrontierRow, ScopeIdentity
@@ -59,6 +61,7 @@ def plan_run(
         finally:
             if session is None:
                 opened.close()
+        _require_lengths(assignment)
         scope = store.register_scope(scope_identity(source))
         number = store.begin_run(request.scope, request.run_id, request.engine)
         observed = store.observe(request.scope, assignment)
@@ -86,6 +89,20 @@ def lay_out(
     tasks = [task_of(row, scope, members, number, run_id) for row in rows]
     progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
     return Plan(number, tasks, rows, progress, list_seconds)
+
+
+def _require_lengths(assignment: Assignment) -> None:
+    """Raises InvalidPage where a name cannot be kept, before anything is written of the list."""
+    names = [
+        ("a partition's id", listed.partition.id, LONGEST_PARTITION_ID) for listed in assignment.partitions
+    ]
+    for what, name, limit in (*names, ("a routing generation", assignment.generation, LONGEST_GENERATION)):
+        if is_longer(name, limit):
+            raise InvalidPage(
+                too_long(what, name, limit),
+                where="the list of partitions",
+                remedy="read a shorter name of it: the source's list, or partitions in the job file",
+            )
 
 
 def lowest_first(chain: ChainRow | PartitionProgress) -> tuple[bool, Bound, str]:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import msgspec
 
 from gapless.errors import InvalidPage, PositionError, RoutingChanged, TokenCycle
+from gapless.paging.limits import LONGEST_BOUND, LONGEST_EVENT_ID, is_longer, may_be_longer, too_long
 from gapless.paging.novelty import Novelty
 from gapless.paging.page import Page, Partition
 from gapless.paging.page_token import token_digest
@@ -98,6 +99,7 @@ class PageChain:
         Raises InvalidPage (another page's successor, out of order, one id with two contents),
         RoutingChanged, or TokenCycle where the chain would go on for ever without anything new."""
         self._require_link(page)
+        self._require_lengths(page)
         self._require_positions(page)
         page = self._each_event_once(page)
         is_replay = hash(page.start_token) in self._asked
@@ -119,6 +121,13 @@ class PageChain:
                 remedy="the new generation is read as chains of its own, and enters by a cutover",
             )
 
+    def _require_lengths(self, page: Page) -> None:
+        if not may_be_longer(max(map(len, page.ids), default=0), LONGEST_EVENT_ID):
+            return
+        for event_id in page.ids:
+            if is_longer(event_id, LONGEST_EVENT_ID):
+                self._refuse(too_long("an event's id", event_id, LONGEST_EVENT_ID), page)
+
     def _require_positions(self, page: Page) -> None:
         """Positions and certificate are of the scope's domain: a source of one's own may give others.
 
@@ -138,6 +147,10 @@ class PageChain:
                 self._domain.key(Bound.before(position))
             except PositionError as error:
                 self._refuse(f"position {position!r} is none of the scope's domain: {error.what}", page)
+        if page.certificate is not None:
+            size = len(self._domain.key(page.certificate.bound))
+            if size > LONGEST_BOUND:
+                self._refuse(f"a certificate of {size:,} bytes; at most {LONGEST_BOUND:,} can be kept", page)
 
     def _each_event_once(self, page: Page) -> Page:
         """An event that stands twice on a page, alike in every way, is one. Raises InvalidPage where it
