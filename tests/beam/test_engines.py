@@ -2,8 +2,10 @@
 
 import os
 import platform
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pipeline_as_a_user_writes_it
@@ -25,12 +27,18 @@ def prism() -> Path:
     pytest.skip(reason)
 
 
-def run(scene, home: Path, *options: str, online: bool = True, script: str | None = None) -> tuple[str, int]:
-    """Run the program; by what module its result was made, and how many readers were at work at once."""
-    program = Path(pipeline_as_a_user_writes_it.__file__)
+def program(scene, home: Path, *options: str) -> tuple[list[str], dict[str, str]]:
+    """The command, and its environment."""
+    script = Path(pipeline_as_a_user_writes_it.__file__)
     # Beam starts its workers as `python`, found on the path.
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(program.parent), "PATH": path}
+    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(script.parent), "PATH": path}
+    return [sys.executable, str(script), str(scene.folder), scene.url, *options], environment
+
+
+def run(scene, home: Path, *options: str, online: bool = True) -> tuple[str, int]:
+    """Run the program; by what module its result was made, and how many readers were at work at once."""
+    command, environment = program(scene, home, *options)
     if not online:
         # As on a machine without the internet; what listens here is reached all the same.
         environment |= {
@@ -38,7 +46,6 @@ def run(scene, home: Path, *options: str, online: bool = True, script: str | Non
             "http_proxy": NOBODY_LISTENS,
             "no_proxy": "localhost,127.0.0.1",
         }
-    command = [sys.executable, str(program), str(scene.folder), scene.url, *options]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=ENDS_WITHIN, check=False
     )
@@ -94,6 +101,28 @@ def test_prism_reads_eight_partitions_at_once_and_everything_once(scene, home, p
     assert run(scene, home, *on_prism(prism)) == ("portable_runner", 8)
     scene.judge_the_end()
     assert run(scene, home, *on_prism(prism)) == ("portable_runner", 0), "there is nothing left to read"
+    scene.judge_the_end()
+
+
+@pytest.mark.prism
+@pytest.mark.parametrize("step", ["applied", "durable", "committed"])
+def test_a_program_that_is_killed_on_prism_is_made_whole_by_the_next_one(scene, home, prism, step):
+    command, environment = program(scene, home, *on_prism(prism))
+    # In a group of its own: Prism, which it has started, is left behind.
+    killed = subprocess.Popen(
+        command,
+        env={**environment, "DIE_AT": f"{step}:7"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        assert killed.wait(ENDS_WITHIN) == -signal.SIGKILL
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(killed.pid, signal.SIGKILL)
+    scene.oracle.look()
+    run(scene, home, *on_prism(prism))
     scene.judge_the_end()
 
 

@@ -1,6 +1,7 @@
 """Full disks, missing permissions, a partition that stalls: what is wrong is named, nothing is claimed, and it goes on later."""
 
 import signal
+from dataclasses import replace
 
 import pytest
 from backfill_process import FILE_STEPS, At
@@ -125,3 +126,32 @@ def test_every_step_of_a_file_is_one_that_fails_somewhere_above():
         "after_rename",
         "file_durable",
     } == set(FILE_STEPS)
+
+
+VIOLATED = 5
+
+
+@pytest.mark.parametrize(
+    "promise", ["event_behind_bound", "certificate_went_back", "certificate_behind_events"]
+)
+def test_a_source_that_breaks_a_promise_is_found_out_and_every_event_is_kept(make_site, promise):
+    site = make_site(knobs=replace(KNOBS, break_promise=promise), target_rows=50)
+    assert site.run() == VIOLATED, site.said()
+    with open_store(site.store_url, readonly=True) as store:
+        found = list(store.violations("orders"))
+    assert {violation.kind for violation in found} == {promise}
+    assert {violation.partition for violation in found} == set(site.oracle.universe)
+    assert site.run() == VIOLATED, "what was broken stays known"
+    with open_store(site.store_url, readonly=True) as store:
+        assert list(store.violations("orders")) == found, (
+            "and is one violation, however often it is looked at"
+        )
+        rows = {chain.partition: chain.events for chain in store.snapshot("orders").chains}
+    assert rows == dict.fromkeys(site.oracle.universe, KNOBS.events)
+
+
+def test_answers_that_never_come_are_asked_for_again(make_site):
+    site = make_site(knobs=replace(KNOBS, rate_hang=0.1, hang=30.0), target_rows=50)
+    with Watch(site.oracle):
+        site.run_to_the_end()
+    assert site.stats()["fault_hang"] > 0
