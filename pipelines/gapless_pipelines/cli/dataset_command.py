@@ -9,7 +9,7 @@ import typer
 from gapless.errors import ConfigurationError, NotReached
 from gapless_pipelines.cli.arguments import AsJson, Debug, JobFile, ScopeName, StoreUrl
 from gapless_pipelines.cli.meaning import job_file, opened
-from gapless_pipelines.cli.printing import emit, emit_text, plural, printable, say, say_all
+from gapless_pipelines.cli.printing import emit, emit_text, number, plural, printable, say, say_all
 
 if TYPE_CHECKING:
     from gapless.progress import Domain
@@ -65,6 +65,18 @@ def dataset(
         emit(document_of(name, domain, files))
     else:
         say_all(_lines(name, domain, files))
+    say(*missing_lines(files))
+
+
+def missing_lines(files: "Sequence[DataFile]") -> Iterator[str]:
+    """Listed files that cannot be seen: the manifest says what was written, and not what somebody took away since."""
+    missing = [file for file in files if not Path(file.path).exists()]
+    if missing:
+        rows = sum(file.rows for file in missing)
+        yield (
+            f"not found here: {number(len(missing))} of {plural(len(files), 'file')}, with {plural(rows, 'row')}, the first"
+            f" {printable(missing[0].path)}: moved, deleted or on another machine; no backfill writes them again"
+        )
 
 
 def document_of(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> dict[str, Any]:

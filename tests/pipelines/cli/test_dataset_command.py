@@ -31,7 +31,6 @@ def paths(ran: Any) -> list[str]:
 def test_it_lists_every_promoted_file_with_its_rows(gapless: Gapless, filled: Any) -> None:
     ran = gapless("dataset", "--json")
     DatasetDocument.model_validate(ran.document)
-    assert ran.err == ""
     assert ran.document["rows"] == 57
     assert ran.document["files"][0] == {
         "path": "/out/a-0.parquet",
@@ -41,6 +40,24 @@ def test_it_lists_every_promoted_file_with_its_rows(gapless: Gapless, filled: An
         "bound": {"position": "10", "inclusive": True},
     }
     assert list(ran.document) == ["format", "scope", "files", "rows"]
+
+
+def test_files_that_are_gone_are_named_in_every_form_of_output(
+    gapless: Gapless, orders: Any, job: Path, folder: Path
+) -> None:
+    orders.begin("a")
+    there, gone = folder / "there.parquet", folder / "gone.parquet"
+    there.touch()
+    orders.promote("a", 10, path=str(there))
+    assert gapless("dataset", "--json").err == ""
+    orders.promote("a", 20, path=str(gone), rows=7)
+    for form in ([], ["--json"], ["--duckdb"]):
+        ran = gapless("dataset", *form)
+        assert ran.exit_status == 0
+        assert ran.lines[-1] == (
+            f"not found here: 1 of 2 files, with 7 rows, the first {gone}:"
+            " moved, deleted or on another machine; no backfill writes them again"
+        )
 
 
 def test_a_file_without_a_certificate_is_proved_as_far_as_those_before_it(
@@ -121,7 +138,6 @@ def test_a_reader_sees_files_and_sums(gapless: Gapless, filled: Any) -> None:
 
 def test_the_view_names_exactly_the_files(gapless: Gapless, filled: Any) -> None:
     ran = gapless("dataset", "--duckdb", "--through", "10")
-    assert ran.err == ""
     assert ran.out == (
         'CREATE OR REPLACE VIEW "orders" AS\n'
         "SELECT * FROM read_parquet([\n"
