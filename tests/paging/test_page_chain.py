@@ -259,6 +259,23 @@ def test_one_id_with_two_contents_is_an_error(other: dict[str, object]) -> None:
         chain_from().accept(Page(None, "t1", False, ["a", "a"], [1, 2], [{"x": 1}, {"x": 1}]))
 
 
+@pytest.mark.parametrize("other", [{"x": 2}, {"x": True}, {}])
+def test_one_id_with_two_contents_on_two_pages_is_an_error(other: dict[str, object]) -> None:
+    """At the edge, where an event may stand on both pages; a group of ties may reach over several."""
+    chain = chain_from()
+    chain.accept(Page(None, "t1", False, ["z", "a"], [0, 1], [{"x": 0}, {"x": 1}]))
+    chain.accept(Page("t1", "t2", False, ["a", "b"], [1, 1], [{"x": 1}, {"x": 2}]))
+    with pytest.raises(InvalidPage, match="event 'a' comes again with different content"):
+        chain.accept(Page("t2", "t3", False, ["b", "a", "c"], [1, 1, 2], [{"x": 2}, other, {"x": 3}]))
+
+
+def test_an_event_that_comes_again_unchanged_at_the_edge_is_no_error() -> None:
+    chain = chain_from()
+    chain.accept(Page(None, "t1", False, ["a"], [1], [{"x": 1, "y": 2}]))
+    chain.accept(Page("t1", "t2", False, ["a", "b"], [1, 2], [{"y": 2, "x": 1}, {"x": 9}]))
+    assert not chain.accept(Page("t2", "t3", False, ["b", "c"], [2, 3], [{"x": 9}, {"x": 9}])).done
+
+
 def test_a_page_survives_pickling_with_its_overlap() -> None:
     one = page([("a", 1)], "t1", overlap=Bound.through(3))
     assert pickle.loads(pickle.dumps(one)) == one

@@ -85,6 +85,8 @@ class PageChain:
         self._token_limit = token_limit
         self._tokens = TokenMemory(start_token, token_limit)
         self._events = Novelty()
+        self._edge: dict[str, int] = {}
+        self._edge_at: Position | None = None
         self.pages = 0
 
     @property
@@ -105,7 +107,10 @@ class PageChain:
         is_replay = hash(page.start_token) in self._asked
         self._require_order(page, is_replay)
         violations = [*self._events_behind(page, is_replay), *self._certificate_faults(page, is_replay)]
+        if not is_replay and page.overlap is None:
+            self._require_same_content(page)
         something_new = self._events.take(page.ids, page.positions)
+        self._remember_edge(page)
         self._advance(page, something_new)
         return CheckedPage(page, violations, self._end(page))
 
@@ -169,6 +174,26 @@ class PageChain:
             positions=[page.positions[index] for index in rest],
             rows=[page.rows[index] for index in rest],
         )
+
+    def _require_same_content(self, page: Page) -> None:
+        """An event that comes again at a page's edge is the same one. Raises InvalidPage where it differs from the first."""
+        edge = self._edge_at
+        if edge is None or not page.positions or min(page.positions) > edge:  # type: ignore[operator]
+            return
+        for index, (event_id, position) in enumerate(zip(page.ids, page.positions, strict=True)):
+            known = self._edge.get(event_id) if position == edge else None
+            if known is not None and known != hash(_content(page, index)):
+                self._refuse(f"event {event_id!r} comes again with different content", page)
+
+    def _remember_edge(self, page: Page) -> None:
+        """Keep what the events at the highest position hold: the next page may begin with them again."""
+        highest_met = self._events.highest
+        if highest_met != self._edge_at:
+            self._edge, self._edge_at = {}, highest_met
+        for index in range(len(page.ids) - 1, -1, -1):
+            if page.positions[index] != highest_met or len(self._edge) >= self._token_limit:
+                return
+            self._edge.setdefault(page.ids[index], hash(_content(page, index)))
 
     def _require_order(self, page: Page, is_replay: bool) -> None:
         """Positions do not decrease, within the page and from page to page.
