@@ -128,6 +128,8 @@ def test_a_nemesis(make_site, new_postgres_url, sweep_up):
 @pytest.mark.postgres
 @pytest.mark.timeout(3600)
 def test_a_nemesis_that_does_not_tire(make_site, new_postgres_url, sweep_up):
+    """`GAPLESS_SEED` begins with other histories."""
     rounds = int(os.environ.get("GAPLESS_KILLS", "200")) // 10
-    for seed in range(100, 100 + rounds):
+    first = int(os.environ.get("GAPLESS_SEED", "100"))
+    for seed in range(first, first + rounds):
         oppose(make_site, new_postgres_url() if seed % 2 else None, seed=seed, actions=60, sweep=sweep_up)

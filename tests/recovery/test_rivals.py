@@ -61,9 +61,19 @@ def test_twins_of_one_run_make_one_data_set(site):
     assert {listed.fencing_token for listed in now.manifest} == {1}
 
 
-@pytest.mark.parametrize("step", ["taken", "fetched", "durable", "committed"])
-def test_a_process_that_wakes_up_after_it_was_fenced_changes_nothing(site, step):
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("sqlite", "taken"),
+        ("sqlite", "fetched"),
+        ("sqlite", "durable"),
+        ("sqlite", "committed"),
+        pytest.param("postgres", "durable", marks=pytest.mark.postgres),
+    ],
+)
+def test_a_process_that_wakes_up_after_it_was_fenced_changes_nothing(make_site, request, kind, step):
     """It is stopped by SIGSTOP with its page, its file or its answer in hand, and goes on when everything is over."""
+    site = make_site(request.getfixturevalue(f"{kind}_url"), KNOBS)
     # With one reader, so that no other one of its threads is stopped within a transaction and keeps everybody from writing.
     site.write_job(target_rows=TARGET, workers=1)
     mark = site.folder / "stopped"
