@@ -109,3 +109,38 @@ def test_skipping_again_after_a_crash_of_the_releasing_run_is_not_needed(bench):
     bench.run(two_partitions(), retry=once).settle_all()
     assert bench.chain("a").state is ChainState.ENDED
     assert bench.snapshot().totals.dead_letters == 1
+
+
+@pytest.mark.parametrize("step", ["taken", "fetched", "applied", "durable"])
+def test_an_event_that_is_skipped_while_it_is_being_tried_again_has_one_outcome(each_bench, step):
+    """It heals at last, and is in hand already when the operator gives up on it: whoever is first is right, and the other one
+    is not."""
+    each_bench.effect.failing["a4"] = 1
+    once = RetryPolicy(attempts=1)
+    each_bench.run(two_partitions(), retry=once).settle_all()
+    skipped = []
+
+    def skip_now(name):
+        if name == step and not skipped:
+            skipped.append(skip(each_bench, "a4"))
+
+    each_bench.run(two_partitions(), retry=once, on_step=skip_now).settle_all()
+    assert skipped
+    assert each_bench.chain("a").state is ChainState.ENDED
+    assert each_bench.data()["a"] == ["a1", "a2", "a3", "a5"]
+    assert each_bench.dead() == ["a4"]
+
+
+def test_an_event_that_is_skipped_while_it_fails_again_is_not_held_again(each_bench):
+    each_bench.effect.failing["a4"] = None
+    once = RetryPolicy(attempts=1)
+    each_bench.run(two_partitions(), retry=once).settle_all()
+    skipped = []
+
+    def skip_now(name):
+        if name == "fetched" and not skipped:
+            skipped.append(skip(each_bench, "a4"))
+
+    each_bench.run(two_partitions(), retry=once, on_step=skip_now).settle_all()
+    assert each_bench.chain("a").state is ChainState.ENDED
+    assert each_bench.dead() == ["a4"]

@@ -271,6 +271,36 @@ class TestSkip:
         with pytest.raises(ConfigurationError, match="needs a reason"):
             scene.store.skip("orders", "a", "e110", "  ", "ann")
 
+    def test_whoever_has_the_event_in_hand_meanwhile_reads_what_was_decided(self, scene, kit):
+        row = scene.store.take(self.held(scene).chain, 1)
+        scene.store.skip("orders", "a", "e110", "known bad", "ann")
+        before = scene.contents()
+        assert scene.store.promote(kit.promotion(row, 120)) is None
+        assert not scene.store.hold(row, ChainState.HELD, EVENT)
+        assert scene.contents() == before
+        assert scene.store.promote(kit.promotion(scene.store.chain(row.chain), 120)) is not None
+
+    def test_of_a_skip_and_a_promotion_at_once_one_is_first_and_the_other_one_knows(self, scene, kit):
+        """Either the event is promoted, and there is nothing to skip; or it is skipped, and the promotion is lost."""
+        other = scene.another()
+
+        def skip(partition):
+            try:
+                return other.skip("orders", partition, "e110", "known bad", "ann")
+            except ConfigurationError:
+                return None
+
+        for row in scene.members(*"abcdefgh"):
+            assert scene.store.hold(row, ChainState.HELD, EVENT)
+            row = scene.store.take(row.chain, 1)
+            promoted, skipped = kit.at_once(
+                [
+                    lambda row=row: scene.store.promote(kit.promotion(row, 120)),
+                    lambda row=row: skip(row.partition),
+                ]
+            )
+            assert (promoted is None) != (skipped is None)
+
 
 class TestViolations:
     """What the source broke, recorded whoever saw it."""

@@ -68,8 +68,8 @@ class Chains(StoreBase):
     def hold(self, expected: ChainRow, state: ChainState, blocker: Blocker) -> bool:
         """Make what stopped the chain its durable state: HELD, or GAP, which no taking opens again. False: lost.
 
-        `since` stays where the same code held on the same event before. Raises ValueError for another state, or an event
-        without its position."""
+        Lost, too, where an event was skipped since the row was read: there may be nothing left to hold. `since` stays where the
+        same code held on the same event before. Raises ValueError for another state, or an event without its position."""
         if state not in (ChainState.HELD, ChainState.GAP):
             raise ValueError(f"a chain is held as held or gap, not {state}")
         if blocker.event_id is not None and blocker.position is None:
@@ -79,6 +79,7 @@ class Chains(StoreBase):
         def work(connection: Connection) -> bool:
             parameters = {
                 **at(expected),
+                "at_dead_letters": expected.dead_letters,
                 "new_state": state.value,
                 "new_blocker_code": blocker.code,
                 "new_blocker_hint": blocker.hint,
@@ -104,7 +105,8 @@ class Chains(StoreBase):
     ) -> bool:
         """Store outcomes of events of an open page, so that its replay repeats nothing. Idempotent; False: lost.
 
-        An event that has a receipt keeps it. Raises ValueError for an unknown outcome."""
+        New dead letters are counted on the row, which is to be read again before it is promoted or held. An event that has a
+        receipt keeps it. Raises ValueError for an unknown outcome."""
         if unknown := sorted(set(outcomes.values()) - set(OUTCOMES)):
             raise ValueError(f"no such outcome: {', '.join(unknown)}; allowed: {', '.join(OUTCOMES)}")
         now = self._clock.now()

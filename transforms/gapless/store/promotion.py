@@ -28,9 +28,9 @@ class Promotions(Chains):
     def promote(self, promotion: Promotion) -> ChainRow | None:
         """Promote a run of pages. The chain's row as it now stands; None: lost, the caller rereads the row and goes on from it.
 
-        Only an open chain is promoted, and only the row that `expected` was read from. The bound never goes back. What held the
-        chain is cleared. Where the answer to the commit was lost, the promotion's own row in the manifest decides.
-        Raises ValueError for a run without pages, or one that does not start at the expected token."""
+        Only an open chain is promoted, and only the row that `expected` was read from, with no event skipped since. The bound
+        never goes back. What held the chain is cleared. Where the answer to the commit was lost, the promotion's own row in the
+        manifest decides. Raises ValueError for a run without pages, or one that does not start at the expected token."""
         expected = promotion.expected
         if promotion.pages < 1:
             raise ValueError("a run of pages has at least one")
@@ -67,6 +67,7 @@ class Promotions(Chains):
 def _swap(promotion: Promotion, domain: Domain) -> dict[str, Any]:
     return {
         **at(promotion.expected),
+        "at_dead_letters": promotion.expected.dead_letters,
         "pages": promotion.pages,
         "new_page_token": promotion.token_out,
         "new_bound": domain.key(promotion.bound),

@@ -49,6 +49,11 @@ def at(expected: ChainRow) -> dict[str, Any]:
     }
 
 
+NOT_SKIPPED: Final = _chain.dead_letters == _at(_chain.dead_letters)
+"""Since the row was read no event was given up on, as an operator may at any time: whoever has it in hand reads what was decided,
+and makes no second outcome of it. `at_dead_letters`."""
+
+
 TAKE: Final = (
     sa.update(schema.chain)
     .where(_chain.chain == _at(_chain.chain), _chain.fencing_token <= _new(_chain.fencing_token))
@@ -62,7 +67,7 @@ TAKE: Final = (
 
 PROMOTE: Final = (
     sa.update(schema.chain)
-    .where(UNCHANGED, _chain.state == _OPEN)
+    .where(UNCHANGED, NOT_SKIPPED, _chain.state == _OPEN)
     .values(
         page_token=_new(_chain.page_token),
         sequence=_chain.sequence + sa.bindparam("pages", type_=sa.BigInteger),
@@ -93,7 +98,7 @@ RESTART: Final = (
 
 HOLD: Final = (
     sa.update(schema.chain)
-    .where(UNCHANGED, _chain.state.in_((_OPEN, _HELD)))
+    .where(UNCHANGED, NOT_SKIPPED, _chain.state.in_((_OPEN, _HELD)))
     .values(
         state=_new(_chain.state),
         blocker_code=_new(_chain.blocker_code),
