@@ -108,7 +108,8 @@ class History:
         for name, events in self.universe.items():
             have = data.get(name, [])
             assert len(set(have)) == len(have), f"{name}: repeated"
-            alive = [event for event, _ in events if event not in dead or event in have]
+            assert not dead.intersection(have), f"{name}: delivered, and a dead letter"
+            alive = [event for event, _ in events if event not in dead]
             assert have == alive[: len(have)], f"{name}: a hole, or another order"
             if frontier is not None:
                 missing = [
