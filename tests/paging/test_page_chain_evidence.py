@@ -71,6 +71,17 @@ def test_above_where_it_restarted_an_event_behind_the_bound_is_a_violation() -> 
     assert kinds(checked) == ["event_behind_bound"]
 
 
+def test_a_read_that_begins_behind_a_restart_knows_a_repeated_edge_from_a_late_event() -> None:
+    """Before the restart the chain had been read further than it has come since, so that `read_to` is not the page before."""
+    overlap = Bound.through(30)
+    restarted = {"bound": Bound.before(50), "read_to": Bound.through(90)}
+    edge = page([("a", 44), ("b", 44), ("c", 60)], "t2", "t1", overlap=overlap)
+    assert kinds(chain_from("t1", **restarted).accept(edge)) == []
+    late = page([("a", 44), ("x", 47), ("c", 60)], "t2", "t1", overlap=overlap)
+    checked = chain_from("t1", **restarted).accept(late)
+    assert [violation.event_id for violation in checked.violations] == ["x"]
+
+
 def test_a_repeated_page_breaks_no_promise_but_something_new_behind_the_bound_does() -> None:
     chain = chain_from("tail")
     chain.accept(page([("a", 1), ("b", 2)], "tail", "tail", certificate=Bound.through(9)))

@@ -99,9 +99,12 @@ def oppose(make_site, store_url, seed: int, actions: int, sweep) -> None:
     knobs = Knobs(
         seed=seed, partitions=draw.randint(1, 5), events=draw.choice((150, 400)), page=30, **HOSTILE
     )
-    site = make_site(
-        store_url, knobs, target_rows=draw.choice((15, 60, 10_000)), workers=draw.choice((None, 1, 4))
-    )
+    settings = {"target_rows": draw.choice((15, 60, 10_000)), "workers": draw.choice((None, 1, 4))}
+    site = make_site(store_url, knobs, **settings)
+    if draw.random() < 0.4:
+        # What does not fit the schema of the first pages, which is much here, is given up on.
+        letters = {"type": "parquet", "path": str(site.folder / "dead")}
+        site.write_job(**settings, on_drift="hold", dead_letters=letters)
     nemesis = Nemesis(site, seed, sweep)
     with Watch(site.oracle):
         for _ in range(actions):

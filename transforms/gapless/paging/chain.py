@@ -252,8 +252,16 @@ class PageChain:
         ):
             return True
         if met is None:
-            return position == self._read_to
+            return position == self._read_to or self._is_edge_after_restart(position, page)
         return self._events.knows(event_id, position) or (is_replay and position < met)  # type: ignore[operator]
+
+    def _is_edge_after_restart(self, position: Position, page: Page) -> bool:
+        """Where a chain was restarted it may have been read further before than it has come since: then what the page before
+        this read's first one ended with is not known, only that a page in order begins with it."""
+        before = self._read_to
+        if page.overlap is None or before is None or position != min(page.positions):
+            return False
+        return position <= before  # type: ignore[operator]
 
     def _certificate_faults(self, page: Page, is_replay: bool) -> list[PageViolation]:
         if not isinstance(page.certificate, Certificate):
