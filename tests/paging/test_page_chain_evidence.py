@@ -111,6 +111,15 @@ def test_a_certificate_below_the_durable_bound_went_back_but_not_after_a_restart
     assert kinds(restarted) == []
 
 
+def test_behind_a_restart_the_first_certificate_may_be_lower_on_whatever_page_it_comes() -> None:
+    overlap, low = Bound.through(40), Bound.through(30)
+    chain = chain_from("t", bound=Bound.through(40))
+    assert kinds(chain.accept(page([], "u", "t", overlap=overlap))) == []
+    assert kinds(chain.accept(page([], "v", "u", certificate=low, overlap=overlap))) == []
+    lower = page([], "w", "v", certificate=Bound.through(29), overlap=overlap)
+    assert kinds(chain.accept(lower)) == ["certificate_went_back"]
+
+
 @pytest.mark.parametrize(
     ("certificate", "expected"),
     [

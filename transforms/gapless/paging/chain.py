@@ -79,6 +79,7 @@ class PageChain:
         self._certifies = certifies
         self._certified = bound
         self._last_certificate = bound
+        self._heard_a_certificate = False
         self._token = start_token
         self._ended = False
         self._asked: set[int] = set()
@@ -267,7 +268,8 @@ class PageChain:
         if not isinstance(page.certificate, Certificate):
             return []
         bound, before = page.certificate.bound, self._last_certificate
-        if is_replay or (page.overlap is not None and self.pages == 0):
+        if is_replay or (page.overlap is not None and not self._heard_a_certificate):
+            # After a restart the chain stands below its bound, and what it is told there does too.
             before = None
         faults = []
         if before is not None and bound < before:
@@ -293,6 +295,7 @@ class PageChain:
     def _advance(self, page: Page, something_new: bool) -> None:
         if page.certificate is not None:
             self._last_certificate = page.certificate.bound
+            self._heard_a_certificate = True
             self._certified = highest(self._certified, page.certificate.bound)
         if len(self._asked) < self._token_limit:
             self._asked.add(hash(page.start_token))
