@@ -3,16 +3,15 @@
 import errno
 import os
 import pickle
-import resource
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from full_disk import no_file_may_grow_beyond
 
 import gapless.effects.run_writer as run_writer
 from gapless.effects import RunStart
@@ -24,26 +23,18 @@ MakePage = Callable[..., Page]
 START = RunStart(1, "p0", 0, 1)
 
 
-@pytest.fixture
-def no_large_files() -> Iterator[None]:
-    """The kernel refuses to let a file grow beyond 4 KiB, as a full disk would, in the middle of a write."""
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    signal.signal(signal.SIGXFSZ, ignored)
+# What a file may hold before the system refuses to write on, as a full disk would.
+ROOM = 4096
 
 
 def large_page(make_page: MakePage) -> Page:
     return make_page([{"noise": os.urandom(4000).hex()} for _ in range(10)])
 
 
-@pytest.mark.usefixtures("no_large_files")
 def test_a_write_that_fails_in_finish_leaves_nothing_and_says_where(bench: Any, make_page: MakePage) -> None:
     writer = bench.open().begin(START)
     writer.add(large_page(make_page), 0)
-    with pytest.raises(EffectError, match="cannot write: ") as failed:
+    with no_file_may_grow_beyond(ROOM), pytest.raises(EffectError, match="cannot write: ") as failed:
         writer.finish()
     assert failed.value.where == str(bench.folder / "orders" / "p0")
     assert failed.value.code == "unsettled_event"
@@ -51,15 +42,15 @@ def test_a_write_that_fails_in_finish_leaves_nothing_and_says_where(bench: Any, 
     writer.abandon()
 
 
-@pytest.mark.usefixtures("no_large_files")
 def test_a_write_that_fails_in_the_encoding_thread_is_told_by_the_next_call(
     bench: Any, make_page: MakePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_writer, "ROW_GROUP_ROWS", 1)
     writer = bench.open().begin(START)
-    writer.add(large_page(make_page), 0)
-    with pytest.raises(EffectError, match="cannot write: ") as first:
-        writer.add(large_page(make_page), 1)
+    with no_file_may_grow_beyond(ROOM):
+        writer.add(large_page(make_page), 0)
+        with pytest.raises(EffectError, match="cannot write: ") as first:
+            writer.add(large_page(make_page), 1)
     assert bench.files() == []
     for call in (lambda: writer.add(large_page(make_page), 1), writer.finish):
         with pytest.raises(EffectError) as again:
@@ -68,30 +59,23 @@ def test_a_write_that_fails_in_the_encoding_thread_is_told_by_the_next_call(
     writer.abandon()
 
 
-@pytest.mark.usefixtures("no_large_files")
 def test_abandoning_a_run_whose_writes_fail_raises_nothing_and_removes_it(
     bench: Any, make_page: MakePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_writer, "ROW_GROUP_ROWS", 1)
     writer = bench.open().begin(START)
-    writer.add(large_page(make_page), 0)
-    writer.abandon()
+    with no_file_may_grow_beyond(ROOM):
+        writer.add(large_page(make_page), 0)
+        writer.abandon()
     assert bench.files() == []
 
 
 def test_a_run_that_failed_does_not_stand_in_the_way_of_the_next(bench: Any, make_page: MakePage) -> None:
     session = bench.open()
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     writer = session.begin(START)
     writer.add(large_page(make_page), 0)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    try:
-        with pytest.raises(EffectError):
-            writer.finish()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, ignored)
+    with no_file_may_grow_beyond(ROOM), pytest.raises(EffectError):
+        writer.finish()
     page = large_page(make_page)
     bench.write(page, session=session)
     assert bench.rows() == page.rows

@@ -1,27 +1,12 @@
 """SQLite on a disk that is full or cannot be written: a clear error, and nothing half done."""
 
-import resource
-import signal
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from full_disk import no_file_may_grow_beyond
 
 from gapless.errors import StoreUnwritable
 from gapless.store import open_store
-
-
-@contextmanager
-def no_file_may_grow_beyond(size):
-    """The system refuses to write behind `size` bytes of any file, as a full disk would."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def limit_pages(store):
