@@ -7,6 +7,7 @@ Pure: no clock, no I/O, no engine; the standard library is all it needs.
     evidence   what a bound rests on, as types apart           Certificate, Assertion, Estimate
     ledger     one partition: pages, receipts, promotion       Ledger, PageAttempt, Checkpoint, Gaps
     frontier   the minimum over a full membership              Frontier, Membership, Scalar, Vector, Withheld
+    delivery   a shard of a message log                        DeliveryFrontier, delivered_through, judge_cover
 
 Names are loaded when they are first used: a program that only compares bounds does not pay for the ledger.
 """
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from gapless.progress.certificate import Assertion, Certificate, Estimate
     from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
     from gapless.progress.decimals import parse_decimal_units
+    from gapless.progress.delivery import (
+        DELIVERY_BLOCKER_CODES,
+        CoverCode,
+        DeliveryBlocker,
+        DeliveryFrontier,
+        delivered_through,
+        judge_cover,
+        table_frontier,
+    )
     from gapless.progress.description import domain_from, infer_domain
     from gapless.progress.domain import Domain, IntegerDomain, TextDomain, bound_text, coarsen
     from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
@@ -52,6 +62,10 @@ _HOMES = {
         "certificate": "Assertion Certificate Estimate",
         "checkpoint": "ChainState Checkpoint PageAttempt",
         "decimals": "parse_decimal_units",
+        "delivery": (
+            "DELIVERY_BLOCKER_CODES CoverCode DeliveryBlocker DeliveryFrontier delivered_through judge_cover"
+            " table_frontier"
+        ),
         "description": "domain_from infer_domain",
         "domain": "Domain IntegerDomain TextDomain bound_text coarsen",
         "frontier": "Frontier FrontierValue Scalar Vector Withheld",
@@ -70,6 +84,7 @@ _HOMES = {
 
 __all__ = [
     "BLOCKER_CODES",
+    "DELIVERY_BLOCKER_CODES",
     "NO_BOUND",
     "NO_CAP",
     "Assertion",
@@ -77,7 +92,10 @@ __all__ = [
     "Certificate",
     "ChainState",
     "Checkpoint",
+    "CoverCode",
     "Cutover",
+    "DeliveryBlocker",
+    "DeliveryFrontier",
     "Domain",
     "Estimate",
     "Frontier",
@@ -108,14 +126,17 @@ __all__ = [
     "bound_text",
     "coarsen",
     "cutover",
+    "delivered_through",
     "domain_from",
     "frontier_of",
     "highest",
     "infer_domain",
+    "judge_cover",
     "judge_join",
     "judge_seal",
     "merge_bounds",
     "parse_decimal_units",
+    "table_frontier",
 ]
 
 
