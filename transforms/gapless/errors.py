@@ -22,6 +22,11 @@
     │   └── RoutingChanged      answered under another routing generation
     ├── EffectError             an event or page could not be applied
     │   └── SchemaDrift         an event does not fit the frozen schema and `on_drift: hold` is set
+    ├── MessageLogError         the table cannot be followed as a message log       exit 2
+    │   ├── NotAMessageLog      not what was declared: a name, a type, a view, no sequence, no privilege
+    │   ├── UnsafeSetup         no safe answer exists on it: `setup` says by name which set-up it is
+    │   └── InsideTransaction   the connection is inside a transaction, which sees its own snapshot
+    ├── CoverageMoved           another worker has covered or claimed the range     exit 4
     ├── NotReached              what was asked for is not complete (yet)            exit 3
     └── Fenced                  a newer run has taken the partition                 exit 4
 
@@ -199,6 +204,42 @@ class SchemaDrift(EffectError):
     """An event does not fit the frozen schema, and the job says to hold."""
 
     code = "schema_drift"
+
+
+class MessageLogError(GaplessError):
+    """The table cannot be followed as a message log. Nothing was created or changed."""
+
+    code = "message_log"
+    exit_status = 2
+
+
+class NotAMessageLog(MessageLogError):
+    """The table is not what was declared: another name or type, a view, no sequence of its own, or no privilege to read it."""
+
+    code = "not_a_message_log"
+
+
+class UnsafeSetup(MessageLogError):
+    """No safe answer exists on the table as it is set up. `setup` is the stable name of what is unsafe."""
+
+    code = "unsafe_setup"
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", setup: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.setup = setup
+
+
+class InsideTransaction(MessageLogError):
+    """The connection is inside a transaction: what it sees may be older than what others have committed, or its own alone."""
+
+    code = "inside_transaction"
+
+
+class CoverageMoved(GaplessError):
+    """The shard's coverage or claim is another than the one meant: another worker was first. Nothing was changed."""
+
+    code = "coverage_moved"
+    exit_status = 4
 
 
 class NotReached(GaplessError):

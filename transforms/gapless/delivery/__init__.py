@@ -1,0 +1,13 @@
+"""Message logs: a frontier without gaps over a table of rows that are delivered in any order.
+
+    log_table     the table as declared, and as it was found
+    settled       the settled id: through which id no open transaction can add a row
+    setups        set-ups on which no safe answer exists, refused by name
+
+Needs no Beam and none of gapless's own stores: the tables it keeps stand beside the user's.
+"""
+
+from gapless.delivery.log_table import LogTable, ReflectedLog
+from gapless.delivery.settled import Barrier, OpenWriter, Settled
+
+__all__ = ["Barrier", "LogTable", "OpenWriter", "ReflectedLog", "Settled"]
