@@ -2,12 +2,14 @@
 
     log_table     the table as declared, and as it was found
     settled       the settled id: through which id no open transaction can add a row
+    barrier       how it is found on either database, without waiting for a writer
     setups        set-ups on which no safe answer exists, refused by name
 
 Needs no Beam and none of gapless's own stores: the tables it keeps stand beside the user's.
 """
 
+from gapless.delivery.barrier import barrier_for
 from gapless.delivery.log_table import LogTable, ReflectedLog
 from gapless.delivery.settled import Barrier, OpenWriter, Settled
 
-__all__ = ["Barrier", "LogTable", "OpenWriter", "ReflectedLog", "Settled"]
+__all__ = ["Barrier", "LogTable", "OpenWriter", "ReflectedLog", "Settled", "barrier_for"]

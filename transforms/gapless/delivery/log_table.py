@@ -146,6 +146,15 @@ def literal(value: str | int) -> str:
     return f"'{doubled}'"
 
 
+def as_text(fragment: str) -> str:
+    r"""SQL without parameters, as `sqlalchemy.text` takes it: a colon in a name or literal starts no parameter.
+
+    >>> print(as_text(quoted("a:b")))
+    "a\:b"
+    """
+    return fragment.replace(":", r"\:")
+
+
 def _names(log: LogTable) -> None:
     given = {"table": log.table, "id": log.id, "shard": log.shard, "status": log.status}
     if log.schema is not None:

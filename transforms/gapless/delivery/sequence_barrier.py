@@ -1,0 +1,199 @@
+"""The settled id on PostgreSQL, by the locks that writers hold on the sequence of the ids.
+
+Whoever takes an id out of a sequence locks the sequence before, and keeps that lock until the transaction ends. So: read the
+last id given out; in a later statement, see who holds the lock; once each of those has ended, every id up to
+that one is settled, and a statement that begins then sees what is there. No writer is ever kept waiting. Any other order of
+the steps gives wrong answers under load, and so do the table's locks, and open transaction ids.
+
+What was found dies with the server's incarnation: after a crash a sequence may give out the same ids again. The start of the
+server alone does not tell: after the crash of one session the server recovers without a new start. Its counters do, which
+start anew whenever it recovers. A sequence that was restarted has another file, and a table that was replaced
+has another sequence.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from gapless.clock import Clock, SystemClock
+from gapless.delivery.barrier_rule import Awaited, Holder
+from gapless.delivery.barrier_session import read_committed
+from gapless.delivery.log_table import ReflectedLog, as_text, literal
+from gapless.delivery.settled import OpenWriter, Settled
+from gapless.errors import NotAMessageLog, UnsafeSetup
+
+_STANDBY = "standby"
+_GONE = {
+    "42P01": "the table or its sequence is gone",
+    "42703": "the column of the ids is gone",
+    "42501": "the role may no longer read it",
+}
+
+# RowExclusiveLock is what nextval() takes, the stronger ones what ALTER SEQUENCE and the like do: whoever has one may have both.
+_HOLDERS = """
+SELECT now.incarnation, h.* FROM (SELECT {incarnation} AS incarnation) AS now LEFT JOIN (
+  SELECT l.virtualtransaction AS transaction, l.pid, coalesce(a.usename, p.owner) AS "user", a.application_name AS application,
+         coalesce(a.xact_start, p.prepared) AS since, p.gid
+  FROM pg_locks AS l
+  LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+  LEFT JOIN pg_prepared_xacts AS p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || CAST(p.transaction AS text)
+  WHERE l.locktype = 'relation' AND l.relation = {sequence} AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
+) AS h ON true
+"""
+
+
+@dataclass(slots=True)
+class _Round:
+    """One time of waiting: the last id given out when it began, and whose end is awaited."""
+
+    last: int
+    incarnation: str
+    awaited: Awaited
+
+
+class SequenceBarrier:
+    """The `Barrier` of a log on PostgreSQL. Safe to share between threads.
+
+    `freshness`, in seconds: an answer that is not older is given again without asking the server. 0 asks every time. A thread
+    that asks while another one does gets the last answer, rather than wait for it."""
+
+    def __init__(self, log: ReflectedLog, *, freshness: float = 0.0, clock: Clock | None = None) -> None:
+        self.incarnation_sql = _incarnation(log)
+        self._log = log
+        self._freshness = freshness
+        self._clock = clock or SystemClock()
+        now = as_text(self.incarnation_sql)
+        self._last_given_out = sa.text(
+            "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS last,"  # noqa: S608 - names are quoted
+            f" {now} AS incarnation FROM {as_text(log.sequence_sql)}"
+        )
+        self._holders = sa.text(_HOLDERS.format(incarnation=now, sequence=log.sequence))
+        self._turn = threading.Lock()
+        self._answer: Settled | None = None
+        self._answered_at = 0.0
+        self._round: _Round | None = None
+
+    def settled(self, connection: Connection) -> Settled:
+        """The settled id as far as it is known now: at most three statements, and no waiting for any writer.
+
+        The connection is in autocommit. Raises InsideTransaction where it is not, UnsafeSetup on a standby,
+        NotAMessageLog where table or sequence are gone."""
+        answer = self._answer
+        if not self._turn.acquire(blocking=answer is None):
+            if answer is None:
+                raise AssertionError("a blocking lock is acquired")
+            return answer
+        try:
+            answer = self._answer
+            if answer is None or not self._fresh():
+                answer = self._ask(connection)
+                self._answer, self._answered_at = answer, self._clock.monotonic()
+            return answer
+        finally:
+            self._turn.release()
+
+    def _fresh(self) -> bool:
+        return self._clock.monotonic() - self._answered_at < self._freshness
+
+    def _ask(self, connection: Connection) -> Settled:
+        with self._translated(), read_committed(connection):
+            return self._go_on(connection)
+
+    def _go_on(self, connection: Connection) -> Settled:
+        """A round that is under way, one step further; where it is over, the next one, and its first step."""
+        settled = self._answer or Settled(0, (), "")
+        waiting, self._round = self._round, None
+        if waiting is not None:
+            incarnation, writers = self._look(connection)
+            if incarnation == waiting.incarnation == settled.incarnation:
+                waiting.awaited = waiting.awaited.later(writers.keys())
+                if not waiting.awaited.over:
+                    self._round = waiting
+                    return Settled(settled.id, _named(waiting.awaited, writers), incarnation)
+                settled = Settled(waiting.last, (), incarnation)
+        last, begun = self._read_last(connection)
+        if begun != settled.incarnation or last < settled.id:
+            # Ids that were settled may be given out again: nothing is, until this round is over.
+            settled = Settled(0, (), begun)
+        if last == settled.id:
+            return settled
+        incarnation, writers = self._look(connection)
+        if incarnation != begun:
+            return Settled(0, (), incarnation)
+        awaited = Awaited.at_first(writers)
+        if awaited.over:
+            return Settled(last, (), incarnation)
+        self._round = _Round(last, incarnation, awaited)
+        return Settled(settled.id, _named(awaited, writers), incarnation)
+
+    def _read_last(self, connection: Connection) -> tuple[int, str]:
+        row = connection.execute(self._last_given_out).one()
+        return max(row.last, 0), self._checked(row.incarnation)
+
+    def _look(self, connection: Connection) -> tuple[str, dict[Holder, OpenWriter]]:
+        """Who holds the sequence's lock now."""
+        rows = connection.execute(self._holders).all()
+        writers = {
+            Holder(row.transaction, row.pid): _writer(row) for row in rows if row.transaction is not None
+        }
+        return self._checked(rows[0].incarnation), writers
+
+    def _checked(self, incarnation: str) -> str:
+        if incarnation == _STANDBY:
+            self._answer = None
+            raise UnsafeSetup(
+                "the server is a standby: it shows no open writers of its primary",
+                where=self._log.where,
+                remedy="connect to the primary",
+                setup=_STANDBY,
+            )
+        return incarnation
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            what = _GONE.get(getattr(error.orig, "sqlstate", None) or "")
+            if what is None:
+                raise
+            self._answer = None
+            raise NotAMessageLog(
+                what, where=self._log.where, remedy="check the log: gapless delivery check"
+            ) from error
+
+
+def _incarnation(log: ReflectedLog) -> str:
+    """All that has to stay as it is for a settled id to hold, as one text."""
+    table, column = literal(log.table_sql), literal(log.id)
+    return (
+        f"CASE WHEN pg_is_in_recovery() THEN '{_STANDBY}' ELSE concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
+        " extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()),"
+        f" CAST(CAST(pg_get_serial_sequence({table}, {column}) AS regclass) AS oid), pg_relation_filenode({log.sequence})) END"
+    )
+
+
+def _named(awaited: Awaited, writers: dict[Holder, OpenWriter]) -> tuple[OpenWriter, ...]:
+    """The longest open first, those of unknown age last."""
+    named = [writers[holder] for holder in awaited.holders]
+    return tuple(
+        sorted(
+            named, key=lambda writer: (writer.since is None, writer.since, writer.pid or 0, writer.gid or "")
+        )
+    )
+
+
+def _writer(row: Any) -> OpenWriter:
+    if row.pid is None:
+        return OpenWriter("prepared_transaction", user=row.user, since=row.since, gid=row.gid)
+    return OpenWriter(
+        "open_writer", pid=row.pid, user=row.user, application=row.application or None, since=row.since
+    )
