@@ -9,21 +9,50 @@ from sqlalchemy.engine import Connection
 from gapless.errors import ConfigurationError, InsideTransaction
 
 _READ_COMMITTED = "read committed"
-_KNOWN = "gapless_default_isolation"
+_LEVEL = "gapless_default_isolation"
+
+
+@contextmanager
+def own_transactions(connection: Connection) -> Iterator[None]:
+    """`connection` with each statement a transaction of its own, on PostgreSQL at READ COMMITTED; as it was afterwards.
+
+    Raises InsideTransaction where it is inside a transaction: what that one sees may be older than what others have
+    committed since, and what it wrote may still be rolled back. Raises ConfigurationError for a driver whose transactions
+    cannot be told."""
+    if _in_transaction(connection):
+        raise InsideTransaction(
+            "the connection is inside a transaction",
+            where=_where(connection),
+            remedy="commit or roll back first, or give an engine instead",
+        )
+    before = connection.get_execution_options().get("isolation_level", connection.default_isolation_level)
+    connection.execution_options(isolation_level="AUTOCOMMIT")
+    try:
+        with read_committed(connection):
+            yield
+    finally:
+        if not connection.invalidated:
+            # SQLAlchemy begins on its own account with the first statement, also in autocommit.
+            connection.rollback()
+            connection.execution_options(isolation_level=before)
 
 
 @contextmanager
 def read_committed(connection: Connection) -> Iterator[None]:
     """`connection`, which is in autocommit, at READ COMMITTED, also where the session's default is another; as it was afterwards.
 
-    Raises InsideTransaction where it is inside a transaction or not in autocommit: what a transaction sees may be older than
-    what others have committed since. Raises ConfigurationError for a driver whose transactions cannot be told."""
-    _refuse_transactions(connection)
-    # Told once for each connection of a pool: the default is the session's.
-    level = connection.info.get(_KNOWN)
-    if level is None:
-        level = connection.exec_driver_sql("SHOW default_transaction_isolation").scalar_one()
-        connection.info[_KNOWN] = level
+    Raises InsideTransaction and ConfigurationError as `own_transactions` does. SQLite has no such levels."""
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    driver: Any = connection.connection.driver_connection
+    if _in_transaction(connection) or not driver.autocommit:
+        raise InsideTransaction(
+            "the connection is not in autocommit, or inside a transaction: its statements would share one",
+            where=_where(connection),
+            remedy='commit or roll back, and use connection.execution_options(isolation_level="AUTOCOMMIT")',
+        )
+    level = _level(connection)
     if level == _READ_COMMITTED:
         yield
         return
@@ -35,28 +64,31 @@ def read_committed(connection: Connection) -> Iterator[None]:
             _set(connection, level)
 
 
-def _refuse_transactions(connection: Connection) -> None:
-    where = f"a connection to {connection.engine.url.render_as_string(hide_password=True)}"
+def _in_transaction(connection: Connection) -> bool:
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        return bool(driver.in_transaction)
     if connection.dialect.driver != "psycopg":
         raise ConfigurationError(
             f"driver {connection.dialect.driver} does not tell whether it is inside a transaction",
-            where=where,
+            where=_where(connection),
             remedy="use psycopg 3: postgresql+psycopg://...",
         )
-    driver: Any = connection.connection.driver_connection
-    if int(driver.info.transaction_status) != 0:
-        raise InsideTransaction(
-            "the connection is inside a transaction",
-            where=where,
-            remedy="commit or roll back first, or give an engine instead",
-        )
-    if not driver.autocommit:
-        raise InsideTransaction(
-            "the connection is not in autocommit, so that its statements would share a transaction",
-            where=where,
-            remedy='use connection.execution_options(isolation_level="AUTOCOMMIT")',
-        )
+    return int(driver.info.transaction_status) != 0
+
+
+def _level(connection: Connection) -> str:
+    """The session's default, asked for once for each connection of a pool."""
+    if _LEVEL not in connection.info:
+        shown = connection.exec_driver_sql("SHOW default_transaction_isolation").scalar_one()
+        connection.info[_LEVEL] = shown
+    return str(connection.info[_LEVEL])
 
 
 def _set(connection: Connection, level: str) -> None:
     connection.exec_driver_sql(f"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
+    connection.info[_LEVEL] = level
+
+
+def _where(connection: Connection) -> str:
+    return f"a connection to {connection.engine.url.render_as_string(hide_password=True)}"
