@@ -11,5 +11,16 @@ Needs no Beam and none of gapless's own stores: the tables it keeps stand beside
 from gapless.delivery.barrier import barrier_for
 from gapless.delivery.log_table import LogTable, ReflectedLog
 from gapless.delivery.settled import Barrier, OpenWriter, Settled
+from gapless.delivery.setups import refuse_unsafe, unsafe_setups, watch
 
-__all__ = ["Barrier", "LogTable", "OpenWriter", "ReflectedLog", "Settled", "barrier_for"]
+__all__ = [
+    "Barrier",
+    "LogTable",
+    "OpenWriter",
+    "ReflectedLog",
+    "Settled",
+    "barrier_for",
+    "refuse_unsafe",
+    "unsafe_setups",
+    "watch",
+]

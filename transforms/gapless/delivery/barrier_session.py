@@ -5,9 +5,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 
-from gapless.errors import ConfigurationError, InsideTransaction
+from gapless.delivery.log_table import ReflectedLog
+from gapless.errors import ConfigurationError, InsideTransaction, NotAMessageLog
 
+_GONE = {
+    "42P01": "the table or its sequence is gone",
+    "42703": "a column is gone",
+    "42501": "the role may no longer read it",
+}
 _READ_COMMITTED = "read committed"
 _LEVEL = "gapless_default_isolation"
 
@@ -62,6 +69,20 @@ def read_committed(connection: Connection) -> Iterator[None]:
     finally:
         if not connection.invalidated:
             _set(connection, level)
+
+
+@contextmanager
+def of_log(log: ReflectedLog) -> Iterator[None]:
+    """Statements about `log`: raises NotAMessageLog where they find it gone, or may no longer read it."""
+    try:
+        yield
+    except DBAPIError as error:
+        what = _GONE.get(getattr(error.orig, "sqlstate", None) or "")
+        if what is None:
+            raise
+        raise NotAMessageLog(
+            what, where=log.where, remedy="look what has changed: gapless delivery check"
+        ) from error
 
 
 def _in_transaction(connection: Connection) -> bool:

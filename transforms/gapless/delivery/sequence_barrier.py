@@ -12,28 +12,20 @@ has another sequence.
 """
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
 
 from gapless.clock import Clock, SystemClock
 from gapless.delivery.barrier_rule import Awaited, Holder
-from gapless.delivery.barrier_session import read_committed
+from gapless.delivery.barrier_session import of_log, read_committed
 from gapless.delivery.log_table import ReflectedLog, as_text, literal
 from gapless.delivery.settled import OpenWriter, Settled
-from gapless.errors import NotAMessageLog, UnsafeSetup
+from gapless.errors import UnsafeSetup
 
 _STANDBY = "standby"
-_GONE = {
-    "42P01": "the table or its sequence is gone",
-    "42703": "the column of the ids is gone",
-    "42501": "the role may no longer read it",
-}
 
 # RowExclusiveLock is what nextval() takes, the stronger ones what ALTER SEQUENCE and the like do: whoever has one may have both.
 _HOLDERS = """
@@ -104,7 +96,7 @@ class SequenceBarrier:
         return self._clock.monotonic() - self._answered_at < self._freshness
 
     def _ask(self, connection: Connection) -> Settled:
-        with self._translated(), read_committed(connection):
+        with of_log(self._log), read_committed(connection):
             return self._go_on(connection)
 
     def _go_on(self, connection: Connection) -> Settled:
@@ -156,19 +148,6 @@ class SequenceBarrier:
                 setup=_STANDBY,
             )
         return incarnation
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except DBAPIError as error:
-            what = _GONE.get(getattr(error.orig, "sqlstate", None) or "")
-            if what is None:
-                raise
-            self._answer = None
-            raise NotAMessageLog(
-                what, where=self._log.where, remedy="check the log: gapless delivery check"
-            ) from error
 
 
 def _incarnation(log: ReflectedLog) -> str:
