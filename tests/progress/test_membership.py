@@ -12,6 +12,7 @@ from gapless.progress import (
     MemberBlocker,
     Membership,
     MembershipCode,
+    Moves,
     Seal,
     cutover,
     judge_join,
@@ -192,7 +193,7 @@ def test_a_partition_that_has_ended_does_not_simply_come_back() -> None:
 def test_another_routing_generation_needs_a_proof_of_what_moved() -> None:
     refused = cutover(FIRST, ["a", "b"], bounds=BOUNDS, seals={}, generation="r2")
     assert refused.code is MembershipCode.HANDOFF_UNPROVEN
-    proven = cutover(FIRST, ["a", "b"], bounds=BOUNDS, seals={}, generation="r2", routing_proven=True)
+    proven = cutover(FIRST, ["a", "b"], bounds=BOUNDS, seals={}, generation="r2", proof=Moves("documented"))
     assert proven.membership == Membership(2, "r2", FIRST.members)
 
 

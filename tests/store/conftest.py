@@ -23,6 +23,7 @@ from gapless.store.records import (
     ChainRow,
     DeadLetter,
     FrontierRow,
+    MembershipPolicy,
     Observed,
     Promotion,
     ScopeIdentity,
@@ -42,6 +43,7 @@ TABLES = (
     "run",
     "frontier_history",
     "journal",
+    "observation",
 )
 
 
@@ -88,10 +90,17 @@ class Scene:
             self._engine.dispose()
 
     def observe(
-        self, *names: str, generation: str = "", list_bound: Bound | None = None, **facts: Any
+        self,
+        *names: str,
+        generation: str = "",
+        list_bound: Bound | None = None,
+        policy: MembershipPolicy | None = None,
+        **facts: Any,
     ) -> Observed:
         return self.store.observe(
-            "orders", assignment(*names, generation=generation, list_bound=list_bound, **facts)
+            "orders",
+            assignment(*names, generation=generation, list_bound=list_bound, **facts),
+            policy=policy,
         )
 
     def members(self, *names: str) -> list[ChainRow]:

@@ -46,7 +46,9 @@ def crowded(scene):
         "events": 0,
         "dead_letters": 0,
         "drift": 0,
+        "kind": "partition",
         "seal": b"",
+        "seal_basis": "source",
     }
     members = [
         {**plain, "partition": f"p{number}", "bound": domain.key(Bound.through(number)), "epoch_out": left}

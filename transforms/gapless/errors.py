@@ -12,7 +12,8 @@
     │   ├── StoreNewer          written by a newer gapless
     │   ├── ForeignScope        holds another scope under this name
     │   ├── ForeignLineage      evidence of another lineage
-    │   └── UnknownScope        nothing under that name
+    │   ├── UnknownScope        nothing under that name
+    │   └── MembershipRefused   an operator's word that cannot be meant so
     ├── SourceError             what the source answered; becomes its partition's blocker
     │   ├── SourceUnavailable   transient: the retries are used up
     │   ├── InvalidPage         the answer is not what the job file says (missing path, type, order, ...)
@@ -25,6 +26,7 @@
     ├── MessageLogError         the table cannot be followed as a message log       exit 2
     │   ├── NotAMessageLog      not what was declared: a name, a type, a view, no sequence, no privilege
     │   ├── UnsafeSetup         no safe answer exists on it: `setup` says by name which set-up it is
+    │   ├── DatabaseUnavailable not reachable, busy or full; a retry may help
     │   └── InsideTransaction   the connection is inside a transaction, which sees its own snapshot
     ├── CoverageMoved           another worker has covered or claimed the range     exit 4
     ├── NotReached              what was asked for is not complete (yet)            exit 3
@@ -137,6 +139,12 @@ class UnknownScope(StoreError):
     code = "unknown_scope"
 
 
+class MembershipRefused(StoreError):
+    """An operator's seal or rebuild that cannot be meant so: no reason, no such partition, behind what is proved."""
+
+    code = "membership_refused"
+
+
 class SourceError(GaplessError):
     """What the source answered. `code` is the blocker's code; a retry within the run helps only for the transient kind."""
 
@@ -227,6 +235,12 @@ class UnsafeSetup(MessageLogError):
     def __init__(self, what: str, *, where: str = "", remedy: str = "", setup: str = "") -> None:
         super().__init__(what, where=where, remedy=remedy)
         self.setup = setup
+
+
+class DatabaseUnavailable(MessageLogError):
+    """The log's database cannot be reached, is busy or full. What is claimed or covered stays; trying again is safe."""
+
+    code = "database_unavailable"
 
 
 class InsideTransaction(MessageLogError):

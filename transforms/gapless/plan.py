@@ -111,13 +111,12 @@ def lowest_first(chain: ChainRow | PartitionProgress) -> tuple[bool, Bound, str]
 
 
 def readable(scope: FrontierRow, chains: Sequence[ChainRow], source: Source) -> list[ChainRow]:
-    """Those of a scope's live chains that are to be read. Under changed routing the chains of the old generation stop: the
-    generation that counts is that of the chains which the latest list named."""
-    routed = {row.generation for row in chains if row.listed == scope.observation and row.is_live}
+    """Those of a scope's live chains that are to be read: of the latest list's routing generation, since under changed routing
+    the chains of the old one stop."""
     return [
         row
         for row in chains
-        if row.is_live and (row.generation in routed or not routed) and to_be_read(row, source)
+        if row.is_live and row.generation == scope.observed_generation and to_be_read(row, source)
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gapless.paging.page import Page, Partition
-from gapless.progress import Bound, Domain, Position
+from gapless.progress import Bound, Domain, KeyRange, Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,13 @@ class Range:
 class ListedPartition:
     """One entry of the assignment. `seal` is the partition's certified end, None while it is open.
 
-    `successors`: None is unknown, () is an end with none."""
+    `successors`: None is unknown, () is an end with none. `key_range` is the part of the key space it serves, where declared."""
 
     partition: Partition
     seal: Bound | None = None
     successors: tuple[str, ...] | None = None
     parents: tuple[str, ...] | None = None
+    key_range: KeyRange | None = None
 
 
 @dataclass(frozen=True, slots=True)

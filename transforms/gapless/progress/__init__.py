@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from gapless.progress.bound import Bound, Position, highest
     from gapless.progress.certificate import Assertion, Certificate, Estimate
     from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
+    from gapless.progress.cutover_step import (
+        Cutover,
+        Handoff,
+        Moves,
+        ReadingAgain,
+        RoutingProof,
+        Standing,
+        Step,
+        cutover,
+        step_towards_list,
+    )
     from gapless.progress.decimals import parse_decimal_units
     from gapless.progress.delivery import (
         DELIVERY_BLOCKER_CODES,
@@ -39,12 +50,10 @@ if TYPE_CHECKING:
     from gapless.progress.ledger import Ledger, LedgerCounts, Offer
     from gapless.progress.list_domain import ListDomain
     from gapless.progress.membership import (
-        Cutover,
         KeyRange,
         Membership,
         MembershipCode,
         Seal,
-        cutover,
         judge_join,
         judge_seal,
     )
@@ -61,6 +70,7 @@ _HOMES = {
         "bound": "Bound Position highest",
         "certificate": "Assertion Certificate Estimate",
         "checkpoint": "ChainState Checkpoint PageAttempt",
+        "cutover_step": "Cutover Handoff Moves ReadingAgain RoutingProof Standing Step cutover step_towards_list",
         "decimals": "parse_decimal_units",
         "delivery": (
             "DELIVERY_BLOCKER_CODES CoverCode DeliveryBlocker DeliveryFrontier delivered_through judge_cover"
@@ -73,7 +83,7 @@ _HOMES = {
         "keys": "NO_BOUND NO_CAP",
         "ledger": "Ledger LedgerCounts Offer",
         "list_domain": "ListDomain",
-        "membership": "Cutover KeyRange Membership MembershipCode Seal cutover judge_join judge_seal",
+        "membership": "KeyRange Membership MembershipCode Seal judge_join judge_seal",
         "open_pages": "Outcome",
         "promotion": "PromotionCode PromotionResult Run",
         "recent": "Recent",
@@ -101,6 +111,7 @@ __all__ = [
     "Frontier",
     "FrontierValue",
     "Gaps",
+    "Handoff",
     "IntegerDomain",
     "KeyRange",
     "Ledger",
@@ -109,16 +120,21 @@ __all__ = [
     "MemberBlocker",
     "Membership",
     "MembershipCode",
+    "Moves",
     "Offer",
     "Outcome",
     "PageAttempt",
     "Position",
     "PromotionCode",
     "PromotionResult",
+    "ReadingAgain",
     "Recent",
+    "RoutingProof",
     "Run",
     "Scalar",
     "Seal",
+    "Standing",
+    "Step",
     "TextDomain",
     "TimestampDomain",
     "Vector",
@@ -136,6 +152,7 @@ __all__ = [
     "judge_seal",
     "merge_bounds",
     "parse_decimal_units",
+    "step_towards_list",
     "table_frontier",
 ]
 

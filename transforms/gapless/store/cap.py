@@ -43,3 +43,22 @@ def next_cap(
     if certified:
         return max(cap, list_bound), True
     return max(frontier, list_bound), list_bound >= frontier
+
+
+def cap_after_cutover(
+    cap: bytes, certified: bool, frontier: bytes, list_bound: bytes | None, unproven: bool
+) -> tuple[bytes, bool]:
+    """The cap of an epoch that a cutover has opened, by the latest list's certificate.
+
+    Where everybody who was seen is a member now, the new epoch's list is frozen without a cap, as the first was, or certified:
+
+    >>> cap_after_cutover(b"4", False, b"4", None, unproven=False) == (NO_CAP, False)
+    True
+    >>> cap_after_cutover(b"5", True, b"4", b"9", unproven=False), cap_after_cutover(b"5", True, b"4", None, unproven=False)
+    ((b'9', True), (b'5', True))
+    >>> cap_after_cutover(b"4", False, b"4", b"9", unproven=True)
+    (b'4', False)
+    """
+    if list_bound is None and not certified and not unproven:
+        return NO_CAP, False
+    return next_cap(cap, certified, frontier, list_bound, unproven)

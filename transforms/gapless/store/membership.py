@@ -1,6 +1,7 @@
 """Membership as the store sees it: the first list freezes an epoch, every later one only adds candidates and facts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,28 +10,39 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from gapless.errors import ForeignLineage, InvalidPage
 from gapless.paging.source import Assignment, ListedPartition
-from gapless.progress import ChainState, Domain
+from gapless.progress import Domain
 from gapless.store import schema
 from gapless.store.base import StoreBase
 from gapless.store.cap import first_cap, next_cap
-from gapless.store.records import Observed
+from gapless.store.listing import facts_of, require_new_generation, require_sound, still_listed
+from gapless.store.records import MembershipPolicy, Observed
 from gapless.store.rows import chain_row, frontier_row
+from gapless.store.transit import PARTITION, follow_transit, new_chain
 
-_IDS_PER_STATEMENT = 5000
+IDS_PER_STATEMENT = 5000
 
 
 class Memberships(StoreBase):
     """Observing the source's list. Entering and leaving happen by cutover alone."""
 
-    def observe(self, scope: str, assignment: Assignment, *, lineage: int | None = None) -> Observed:
+    def observe(
+        self,
+        scope: str,
+        assignment: Assignment,
+        *,
+        lineage: int | None = None,
+        policy: MembershipPolicy | None = None,
+        renew: bool = True,
+    ) -> Observed:
         """Take note of the source's list, in one transaction. Seeing the same list again changes nothing.
 
-        The first list that is not empty freezes membership epoch 1. Later, whoever is new is read as a candidate, as are the
-        chains of another routing generation; whoever is no longer listed stays (`listed` < the observation); seals, successors
-        and parents are kept; the cap follows the list's certificate. The frontier is not touched.
+        The lineage's first list that is not empty freezes a membership epoch. Later, whoever is new is read as a candidate; who
+        is no longer listed stays (`listed` < the observation); seals, successors and parents are kept; the cap follows the
+        list's certificate. The frontier is not touched. Under another routing generation the old chains stop; `policy` says
+        whether candidates read all of it again. `renew` asks anew for a handoff certificate that did not reach far enough.
 
-        `lineage` is the one the caller works in. Raises UnknownScope, ForeignLineage, and InvalidPage where the list names
-        a partition twice."""
+        `lineage` is the one the caller works in. Raises UnknownScope, ForeignLineage, and InvalidPage where the list names a
+        partition twice, contradicts what was certified, or goes back to an earlier generation: then nothing was changed."""
         listed = _by_id(assignment)
 
         def work(connection: Connection) -> Observed:
@@ -42,13 +54,59 @@ class Memberships(StoreBase):
                     remedy="start a new run: it reads in the new lineage",
                 )
             domain = self._domain(connection, scope)
-            live = _live_chains(connection, row)
-            if _take_note(connection, row, live, assignment, listed, domain, self._clock.now()):
-                live = _live_chains(connection, row)
+            live = live_chains(connection, row)
+            look = _Look(assignment, listed, domain, policy or MembershipPolicy(), renew, self._clock.now())
+            if _take_note(connection, row, live, look):
+                live = live_chains(connection, row)
             chains = [chain_row(chain, domain) for chain in live]
             return Observed(frontier_row(self._scope_row(connection, scope)), assignment.generation, chains)
 
         return self._database.write(work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at the source's list."""
+
+    assignment: Assignment
+    listed: Mapping[str, ListedPartition]
+    domain: Domain
+    policy: MembershipPolicy
+    renew: bool
+    now: datetime
+
+    @property
+    def generation(self) -> str:
+        return self.assignment.generation
+
+    @property
+    def list_bound(self) -> bytes | None:
+        bound = self.assignment.list_bound
+        return None if bound is None else self.domain.key(bound)
+
+
+def live_chains(connection: Connection, scope: RowMapping) -> Sequence[RowMapping]:
+    """Members and candidates of the scope's lineage, in the order they were first seen."""
+    wanted = sa.select(schema.chain).where(
+        schema.chain.c.scope == scope["scope"], schema.chain.c.lineage == scope["lineage"], schema.is_live()
+    )
+    return connection.execute(wanted.order_by(schema.chain.c.chain)).mappings().all()
+
+
+def is_frozen(connection: Connection, scope: RowMapping) -> bool:
+    """Whether the lineage has a membership epoch yet."""
+    column = schema.epoch.c
+    wanted = sa.select(sa.literal(1)).where(
+        column.scope == scope["scope"], column.lineage == scope["lineage"]
+    )
+    return connection.execute(wanted.limit(1)).first() is not None
+
+
+def is_changing(scope: RowMapping, observation: int, generation: str, chains: Sequence[RowMapping]) -> bool:
+    """Whether the latest list is another one than the epoch is made of: somebody is to enter or to leave."""
+    return generation != scope["generation"] or any(
+        row["epoch_in"] is None or row["listed"] < observation or row["seal"] != b"" for row in chains
+    )
 
 
 def _by_id(assignment: Assignment) -> dict[str, ListedPartition]:
@@ -62,83 +120,88 @@ def _by_id(assignment: Assignment) -> dict[str, ListedPartition]:
     return listed
 
 
-def _take_note(
-    connection: Connection,
-    scope: RowMapping,
-    chains: Sequence[RowMapping],
-    assignment: Assignment,
-    listed: Mapping[str, ListedPartition],
-    domain: Domain,
-    now: datetime,
-) -> bool:
+def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapping], look: _Look) -> bool:
     """Write what the list brings that was not known. Whether the live chains have changed by it."""
-    first = scope["epoch"] == 0
-    if first and not listed:
+    first = not is_frozen(connection, scope)
+    if first and not look.listed:
         return False
-    live = {(row["partition"], row["generation"]): row for row in chains}
-    present = {name: live.get((name, assignment.generation)) for name in listed}
-    facts = {name: _facts(entry, present[name], domain) for name, entry in listed.items()}
-    changed = _has_changed(scope, chains, present, facts, assignment.generation)
+    chains = [row for row in live if row["kind"] == PARTITION]
+    if not first:
+        require_new_generation(connection, scope, look.generation)
+    reads_again = look.generation != scope["generation"] and not look.policy.carries_on and not first
+    listed = still_listed(connection, scope, chains, look.listed, look.domain, look.generation, reads_again)
+    present = _matched(chains, listed, look.generation, reads_again)
+    require_sound(listed, present, look.domain)
+    facts = {name: facts_of(entry, present[name], look.domain) for name, entry in listed.items()}
+    changed = first or _has_changed(scope, chains, present, facts, look.generation)
     observation = scope["observation"] + 1 if changed else scope["observation"]
+    epoch = max(1, scope["epoch"])
     if changed:
         _insert_chains(
-            connection, scope, assignment.generation, observation, 1 if first else None, facts, present
+            connection, scope, look.generation, observation, epoch if first else None, facts, present
         )
         _update_chains(connection, observation, facts, present)
-    list_bound = None if assignment.list_bound is None else domain.key(assignment.list_bound)
-    values: dict[str, Any] = {"observation": observation}
+    values: dict[str, Any] = {
+        "observation": observation,
+        "observed_generation": look.generation,
+        "list_bound": look.list_bound or b"",
+        "membership": asdict(look.policy),
+    }
     if first:
-        values |= {"epoch": 1, "generation": assignment.generation}
-        values["cap"], values["list_certified"] = first_cap(list_bound)
-        _record_epoch(connection, scope, assignment.generation, list_bound or domain.key(None), now)
+        values |= {"epoch": epoch, "generation": look.generation}
+        values["cap"], values["list_certified"] = first_cap(look.list_bound)
+        values["changing"] = any(one["seal"] for one in facts.values())
+        _freeze(connection, scope, epoch, look, sorted(present))
     else:
-        unproven = assignment.generation != scope["generation"] or _has_candidate(connection, scope)
-        values["cap"], values["list_certified"] = next_cap(
-            scope["cap"], scope["list_certified"], scope["frontier"], list_bound, unproven
+        newcomers = any(row is None for row in present.values()) or any(
+            row["epoch_in"] is None for row in chains
         )
+        unproven = look.generation != scope["generation"] or newcomers
+        values["cap"], values["list_certified"] = next_cap(
+            scope["cap"], scope["list_certified"], scope["frontier"], look.list_bound, unproven
+        )
+        current = (
+            [row for row in live_chains(connection, scope) if row["kind"] == PARTITION] if changed else chains
+        )
+        values["changing"] = is_changing(scope, observation, look.generation, current)
+    transit_changed = not first and follow_transit(
+        connection, scope, live, look.generation, observation, handoff=look.policy.handoff, renew=look.renew
+    )
+    _record_observation(connection, scope, observation, look, len(listed), changed)
     if any(scope[name] != value for name, value in values.items()):
         connection.execute(
             sa.update(schema.scope).where(schema.scope.c.scope == scope["scope"]).values(values)
         )
-    return changed
+    return changed or transit_changed
 
 
-def _live_chains(connection: Connection, scope: RowMapping) -> Sequence[RowMapping]:
-    wanted = sa.select(schema.chain).where(
-        schema.chain.c.scope == scope["scope"], schema.chain.c.lineage == scope["lineage"], schema.is_live()
-    )
-    return connection.execute(wanted.order_by(schema.chain.c.chain)).mappings().all()
+def _matched(
+    chains: Sequence[RowMapping], listed: Mapping[str, ListedPartition], generation: str, reads_again: bool
+) -> dict[str, RowMapping | None]:
+    """The live chain that each listed partition is read as; None: it is to get one.
 
-
-def _facts(entry: ListedPartition, stored: RowMapping | None, domain: Domain) -> dict[str, Any]:
-    """What the list says of a partition, over what is known already: a fact once stated is not forgotten by silence.
-
-    A seal is a promise about the end: a lower one does not take back what a higher one says there is to drain."""
-    seal = domain.key(entry.seal)
-    successors = None if entry.successors is None else list(entry.successors)
-    parents = None if entry.parents is None else list(entry.parents)
-    if stored is not None:
-        seal = max(seal, stored["seal"])
-        successors = stored["successors"] if successors is None else successors
-        parents = stored["parents"] if parents is None else parents
-    return {
-        "fields": dict(entry.partition.fields),
-        "seal": seal,
-        "successors": successors,
-        "parents": parents,
-    }
+    Where nothing is read again, a partition's chain of the old generation goes on, a member's before a candidate's."""
+    known: dict[str, RowMapping] = {}
+    for row in sorted(
+        chains, key=lambda row: (row["generation"] != generation, row["epoch_in"] is None, row["chain"])
+    ):
+        if row["generation"] == generation or not reads_again:
+            known.setdefault(row["partition"], row)
+    return {name: known.get(name) for name in listed}
 
 
 def _has_changed(
     scope: RowMapping,
-    live: Sequence[RowMapping],
+    chains: Sequence[RowMapping],
     present: Mapping[str, RowMapping | None],
     facts: Mapping[str, Mapping[str, Any]],
     generation: str,
 ) -> bool:
     """Whether this list differs from the last one: only then is there a new observation, and anything to write."""
-    last = {(row["partition"], row["generation"]) for row in live if row["listed"] == scope["observation"]}
-    if last != {(name, generation) for name in present}:
+    if generation != scope["observed_generation"]:
+        return True
+    last = {row["chain"] for row in chains if row["listed"] == scope["observation"]}
+    if last != {row and row["chain"] for row in present.values()}:
         return True
     return any(row is None or _differs(row, facts[name]) for name, row in present.items())
 
@@ -156,23 +219,12 @@ def _insert_chains(
     facts: Mapping[str, Mapping[str, Any]],
     present: Mapping[str, RowMapping | None],
 ) -> None:
-    common = {
-        "scope": scope["scope"],
-        "lineage": scope["lineage"],
-        "generation": generation,
-        "epoch_in": epoch,
-        "listed": observation,
-        "state": ChainState.OPEN.value,
-        "fencing_token": 0,
-        "sequence": 0,
-        "bound": b"",
-        "read_to": b"",
-        "basis": "certified",
-        "events": 0,
-        "dead_letters": 0,
-        "drift": 0,
-    }
-    rows = [{**common, "partition": name, **facts[name]} for name, row in present.items() if row is None]
+    fresh = new_chain(scope, generation, observation)
+    rows = [
+        {**fresh, "epoch_in": epoch, "partition": name, **facts[name]}
+        for name, row in present.items()
+        if row is None
+    ]
     if rows:
         connection.execute(sa.insert(schema.chain), rows)
 
@@ -185,8 +237,8 @@ def _update_chains(
 ) -> None:
     known = {name: row for name, row in present.items() if row is not None}
     ids = [row["chain"] for row in known.values()]
-    for start in range(0, len(ids), _IDS_PER_STATEMENT):
-        some = schema.chain.c.chain.in_(ids[start : start + _IDS_PER_STATEMENT])
+    for start in range(0, len(ids), IDS_PER_STATEMENT):
+        some = schema.chain.c.chain.in_(ids[start : start + IDS_PER_STATEMENT])
         connection.execute(sa.update(schema.chain).where(some).values(listed=observation))
     for name, row in known.items():
         if _differs(row, facts[name]):
@@ -195,27 +247,43 @@ def _update_chains(
             )
 
 
-def _has_candidate(connection: Connection, scope: RowMapping) -> bool:
-    wanted = sa.select(sa.literal(1)).where(
-        schema.chain.c.scope == scope["scope"],
-        schema.chain.c.lineage == scope["lineage"],
-        schema.is_candidate(),
-    )
-    return connection.execute(wanted.limit(1)).first() is not None
+def _record_observation(
+    connection: Connection, scope: RowMapping, observation: int, look: _Look, partitions: int, changed: bool
+) -> None:
+    """History of the lists: what was seen, and the highest bound each was certified through."""
+    table, bound = schema.observation, look.list_bound or b""
+    if changed:
+        connection.execute(
+            sa.insert(table).values(
+                scope=scope["scope"],
+                observation=observation,
+                lineage=scope["lineage"],
+                generation=look.generation,
+                list_bound=bound,
+                partitions=partitions,
+                observed_at=look.now,
+            )
+        )
+    elif bound != scope["list_bound"]:
+        known = sa.and_(
+            table.c.scope == scope["scope"], table.c.observation == observation, table.c.list_bound < bound
+        )
+        connection.execute(sa.update(table).where(known).values(list_bound=bound))
 
 
-def _record_epoch(
-    connection: Connection, scope: RowMapping, generation: str, list_bound: bytes, now: datetime
+def _freeze(
+    connection: Connection, scope: RowMapping, epoch: int, look: _Look, members: Sequence[str]
 ) -> None:
     connection.execute(
         sa.insert(schema.epoch).values(
             scope=scope["scope"],
             lineage=scope["lineage"],
-            epoch=1,
-            generation=generation,
-            list_bound=list_bound,
+            epoch=epoch,
+            generation=look.generation,
+            list_bound=look.list_bound or b"",
             frontier=scope["frontier"],
             basis=scope["basis"],
-            opened_at=now,
+            proof={"by": "first list", "members": len(members)},
+            opened_at=look.now,
         )
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gapless.progress import Bound, ChainState, Domain, Position
+from gapless.progress import Bound, ChainState, Domain, MemberBlocker, Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,23 @@ class ScopeIdentity:
     domain: Domain
     identity: Mapping[str, object]
     after: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipPolicy:
+    """What the job says of a list that changes. `on_change`: `cutover` as soon as everything is proved, or `hold` for an
+    operator's word. The proof by which another routing generation enters: `moves` is the source's promise in the job's words,
+    `handoff` its certificate, `reading_again` where the effect can replace what it has written; else there is none."""
+
+    on_change: str = "cutover"
+    moves: str | None = None
+    handoff: bool = False
+    reading_again: bool = True
+
+    @property
+    def carries_on(self) -> bool:
+        """Under another routing generation, tokens and bounds go on (or stand still): nothing is read again."""
+        return self.moves is not None or self.handoff or not self.reading_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +73,8 @@ class ChainRow:
     seal: Bound | None = None
     successors: tuple[str, ...] | None = None
     parents: tuple[str, ...] | None = None
+    kind: str = "partition"
+    seal_basis: str = "source"
 
     @property
     def is_live(self) -> bool:
@@ -168,6 +187,10 @@ class FrontierRow:
     basis: str
     published_at: datetime | None
     identity: Mapping[str, object] = field(default_factory=dict)
+    observed_generation: str = ""
+    list_bound: Bound | None = None
+    changing: bool = False
+    membership: MembershipPolicy = MembershipPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +271,37 @@ class Listed:
 
     paths: frozenset[str]
     fencing_tokens: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverResult:
+    """What a cutover came to. `accepted`: the scope went from membership epoch `from_epoch` to `to_epoch`; else nothing changed.
+
+    `entered` and `left` are partition ids (one that is in both entered and left at once), `replaced` those that were read again.
+    `missing` is what the latest list still lacks."""
+
+    scope: str
+    lineage: int
+    from_epoch: int
+    to_epoch: int
+    accepted: bool
+    generation: str
+    entered: Sequence[str] = ()
+    left: Sequence[str] = ()
+    replaced: Sequence[str] = ()
+    missing: Sequence[MemberBlocker] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRow:
+    """One membership epoch as it was opened: its proof names who entered and left, and by what the routing changed."""
+
+    scope: str
+    lineage: int
+    epoch: int
+    generation: str
+    list_bound: Bound | None
+    frontier: Bound | None
+    basis: str
+    proof: Mapping[str, object]
+    opened_at: datetime

@@ -1,9 +1,22 @@
 """Between rows of the tables and records: keys become bounds of the scope's domain, and positions its canonical text."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy.engine import RowMapping
 
 from gapless.progress import NO_CAP, ChainState, Domain, Position, domain_from
-from gapless.store.records import Blocker, ChainRow, DeadLetter, FrontierRow, PromotionRow, RunRow, Violation
+from gapless.store.records import (
+    Blocker,
+    ChainRow,
+    DeadLetter,
+    EpochRow,
+    FrontierRow,
+    MembershipPolicy,
+    PromotionRow,
+    RunRow,
+    Violation,
+)
 
 
 def frontier_row(row: RowMapping) -> FrontierRow:
@@ -25,7 +38,15 @@ def frontier_row(row: RowMapping) -> FrontierRow:
         basis=row["basis"],
         published_at=row["published_at"],
         identity=row["identity"],
+        observed_generation=row["observed_generation"],
+        list_bound=domain.from_key(row["list_bound"]),
+        changing=row["changing"],
+        membership=policy_of(row["membership"]),
     )
+
+
+def policy_of(stored: Mapping[str, Any] | None) -> MembershipPolicy:
+    return MembershipPolicy() if stored is None else MembershipPolicy(**stored)
 
 
 def chain_row(row: RowMapping, domain: Domain) -> ChainRow:
@@ -53,6 +74,8 @@ def chain_row(row: RowMapping, domain: Domain) -> ChainRow:
         seal=domain.from_key(row["seal"]),
         successors=_names(row["successors"]),
         parents=_names(row["parents"]),
+        kind=row["kind"],
+        seal_basis=row["seal_basis"],
     )
 
 
@@ -112,6 +135,20 @@ def violation(row: RowMapping, domain: Domain) -> Violation:
         position=read_position(domain, row["position"]),
         bound=domain.from_key(row["bound"]),
         recorded_at=row["recorded_at"],
+    )
+
+
+def epoch_row(row: RowMapping, domain: Domain) -> EpochRow:
+    return EpochRow(
+        scope=row["scope"],
+        lineage=row["lineage"],
+        epoch=row["epoch"],
+        generation=row["generation"],
+        list_bound=domain.from_key(row["list_bound"]),
+        frontier=domain.from_key(row["frontier"]),
+        basis=row["basis"],
+        proof=row["proof"] or {},
+        opened_at=row["opened_at"],
     )
 
 

@@ -30,11 +30,18 @@ scope = sa.Table(
     sa.Column("frontier", Key, nullable=False),
     sa.Column("cap", Key, nullable=False),
     sa.Column("basis", sa.Text, nullable=False),
+    sa.Column("observed_generation", ExactText, nullable=False),
+    sa.Column("list_bound", Key, nullable=False),
+    sa.Column("changing", sa.Boolean, nullable=False),
+    sa.Column("membership", Json),
     sa.Column("published_at", UtcTime),
     sa.Column("data_schema", ExactText),
     sa.Column("registered_at", UtcTime, nullable=False),
 )
 """One row a scope. `epoch` 0: no membership is frozen yet; it never restarts, also not over a rebuild.
+
+`observed_generation` and `list_bound` are those of the latest list; `changing`: that list is not what the epoch is made of;
+`membership` is what the job says of changes.
 
 Frontier, epoch and cap stand in one row, so that a publish and a cutover exclude each other by its lock."""
 
@@ -45,6 +52,7 @@ chain = sa.Table(
     sa.Column("scope", ExactText, nullable=False),
     sa.Column("lineage", sa.BigInteger, nullable=False),
     sa.Column("partition", ExactText, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
     sa.Column("fields", Json, nullable=False),
     sa.Column("generation", ExactText, nullable=False),
     sa.Column("epoch_in", sa.BigInteger),
@@ -67,13 +75,16 @@ chain = sa.Table(
     sa.Column("blocker_since", UtcTime),
     sa.Column("blocker_retry_at", UtcTime),
     sa.Column("seal", Key, nullable=False),
+    sa.Column("seal_basis", sa.Text, nullable=False),
     sa.Column("successors", Json),
     sa.Column("parents", Json),
     sqlite_autoincrement=True,
 )
 """One row a chain. (epoch_in, epoch_out): (null, null) candidate; (n, null) member since n; (n, m) left at m.
 
-`listed` is the last observation whose list named it. `basis` is `asserted` once an assertion has raised the bound."""
+`kind` is `partition`, or `transit` for the events in transit between two routing generations. `listed` is the last
+observation whose list named it. `seal_basis` is `operator` where a person stated the end, else `source`. `basis` is
+`asserted` once an assertion has raised the bound."""
 
 
 def is_member() -> sa.ColumnElement[bool]:
@@ -87,6 +98,11 @@ def is_candidate() -> sa.ColumnElement[bool]:
 
 def is_live() -> sa.ColumnElement[bool]:
     return chain.c.epoch_out.is_(None)
+
+
+def has_departed() -> sa.ColumnElement[bool]:
+    """It left in order: sealed, drained, its successors accounted for."""
+    return sa.and_(chain.c.state == sa.text("'sealed'"), chain.c.epoch_out.is_not(None))
 
 
 def _partial_index(name: str, *columns: sa.Column[object], where: str, unique: bool = False) -> sa.Index:
@@ -113,7 +129,27 @@ _partial_index(
 _partial_index(
     "gapless_chain_candidate", chain.c.scope, chain.c.lineage, where="epoch_in IS NULL AND epoch_out IS NULL"
 )
+_partial_index(
+    "gapless_chain_departed",
+    chain.c.scope,
+    chain.c.lineage,
+    chain.c.partition,
+    where="state = 'sealed' AND epoch_out IS NOT NULL",
+)
 sa.Index("gapless_chain_lineage", chain.c.scope, chain.c.lineage)
+
+observation = sa.Table(
+    "gapless_observation",
+    metadata,
+    sa.Column("scope", ExactText, primary_key=True),
+    sa.Column("observation", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("lineage", sa.BigInteger, nullable=False),
+    sa.Column("generation", ExactText, nullable=False),
+    sa.Column("list_bound", Key, nullable=False),
+    sa.Column("partitions", sa.BigInteger, nullable=False),
+    sa.Column("observed_at", UtcTime, nullable=False),
+)
+"""One row a list of the source's that differed from the one before it; `list_bound` is the highest it was certified through."""
 
 promotion = sa.Table(
     "gapless_promotion",

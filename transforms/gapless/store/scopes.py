@@ -39,6 +39,9 @@ class Scopes(StoreBase):
             "frontier": identity.domain.key(None),
             "cap": NO_CAP,
             "basis": "certified",
+            "observed_generation": "",
+            "list_bound": identity.domain.key(None),
+            "changing": False,
             "registered_at": self._clock.now(),
         }
 

@@ -16,6 +16,7 @@ _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     _create_scope()
     _create_chain()
+    _create_observation()
     _create_promotion()
     _create_receipt()
     _create_findings()
@@ -40,6 +41,10 @@ def _create_scope() -> None:
         _key("frontier"),
         _key("cap"),
         _text("basis"),
+        _text("observed_generation"),
+        _key("list_bound"),
+        sa.Column("changing", sa.Boolean(), nullable=False),
+        _text("membership", nullable=True),
         sa.Column("published_at", _INSTANT),
         _text("data_schema", nullable=True),
         sa.Column("registered_at", _INSTANT, nullable=False),
@@ -53,6 +58,7 @@ def _create_chain() -> None:
         _text("scope"),
         _integer("lineage"),
         _text("partition"),
+        _text("kind"),
         _text("fields"),
         _text("generation"),
         _integer("epoch_in", nullable=True),
@@ -75,6 +81,7 @@ def _create_chain() -> None:
         sa.Column("blocker_since", _INSTANT),
         sa.Column("blocker_retry_at", _INSTANT),
         _key("seal"),
+        _text("seal_basis"),
         _text("successors", nullable=True),
         _text("parents", nullable=True),
         sqlite_autoincrement=True,
@@ -84,7 +91,22 @@ def _create_chain() -> None:
     _partial_index("minimum", ["scope", "lineage", "bound"], member)
     _partial_index("asserted", ["scope", "lineage"], f"{member} AND basis = 'asserted'")
     _partial_index("candidate", ["scope", "lineage"], "epoch_in IS NULL AND epoch_out IS NULL")
+    departed = "state = 'sealed' AND epoch_out IS NOT NULL"
+    _partial_index("departed", ["scope", "lineage", "partition"], departed)
     op.create_index("gapless_chain_lineage", "gapless_chain", ["scope", "lineage"])
+
+
+def _create_observation() -> None:
+    op.create_table(
+        "gapless_observation",
+        sa.Column("scope", sa.Text(), primary_key=True),
+        sa.Column("observation", sa.BigInteger(), primary_key=True, autoincrement=False),
+        _integer("lineage"),
+        _text("generation"),
+        _key("list_bound"),
+        _integer("partitions"),
+        sa.Column("observed_at", _INSTANT, nullable=False),
+    )
 
 
 def _create_promotion() -> None:

@@ -1,0 +1,414 @@
+"""A cutover: one step from a membership epoch towards the source's latest list, as far as proofs reach.
+
+Pure: the store passes in where every live chain stands, and carries out what is decided here in one transaction. Entering and
+leaving are separate, so that a step takes whoever is proved and names what is missing for the others; but another routing
+generation comes in whole or not at all.
+"""
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gapless.progress.blockers import MemberBlocker
+from gapless.progress.bound import Bound, highest
+from gapless.progress.membership import Membership, MembershipCode, Seal, judge_join, judge_seal, reaches
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one live chain stands. `chain` tells it from the others; `member`: its bound counts, else it is a candidate;
+    `listed`: the latest list names it. `seal` None: it has no certified end.
+
+    >>> Standing(1, "a", "r1", True, True, Bound.through(9), seal=Seal(Bound.through(9), ())).drained
+    True
+    """
+
+    chain: int
+    partition: str
+    generation: str
+    member: bool
+    listed: bool
+    bound: Bound | None
+    read_to: Bound | None = None
+    seal: Seal | None = None
+    parents: tuple[str, ...] = ()
+
+    @property
+    def drained(self) -> bool:
+        """It has ended, and is promoted through its end."""
+        return self.seal is not None and judge_seal(self.bound, self.seal) is not MembershipCode.NOT_DRAINED
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The source's own promise: an event never moves behind a certified bound, so that certificates stay cumulative."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """The source's handoff certificate: every event at or below `complete` whose partition differs was named as in transit.
+
+    `complete` None: it has not been read. `settled`: each of those events has its outcome."""
+
+    complete: Bound | None
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingAgain:
+    """The new generation is read from its explicit start, and its files replace the old one's."""
+
+
+RoutingProof = Moves | Handoff | ReadingAgain
+
+Show = Callable[[Bound | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a cutover does, by chain: `entering` become members, `leaving` go in order (whoever is in both enters and leaves at
+    once), `replaced` were read again, `dropped` are candidates that nobody needs any more, `rerouted` go on under
+    `generation`. `read_again`: the new chains stand in for whoever had their names before, also the departed. `missing` is
+    what the latest list still lacks.
+
+    >>> Step("r1").changes
+    False
+    """
+
+    generation: str
+    entering: tuple[int, ...] = ()
+    leaving: tuple[int, ...] = ()
+    replaced: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+    rerouted: tuple[int, ...] = ()
+    read_again: bool = False
+    missing: tuple[MemberBlocker, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return any((self.entering, self.leaving, self.replaced, self.dropped, self.rerouted))
+
+
+def step_towards_list(
+    generation: str,
+    standings: Sequence[Standing],
+    *,
+    observed: str,
+    frontier: Bound | None,
+    list_bound: Bound | None = None,
+    departed: Container[str] = frozenset(),
+    proof: RoutingProof | None = None,
+    show: Callable[[Bound | None], str] = repr,
+) -> Step:
+    """The step that is proved now. `generation` is the epoch's, `observed` the latest list's; `frontier` is published,
+    `list_bound` is how far the latest list is certified; `departed` left in order at an earlier cutover. `show` spells a bound.
+
+    >>> member = Standing(1, "a", "r1", True, True, Bound.through(100))
+    >>> newcomer = Standing(2, "n", "r1", False, True, Bound.through(40))
+    >>> step_towards_list("r1", [member, newcomer], observed="r1", frontier=Bound.through(50)).missing[0].code
+    'not_joined'
+    >>> step_towards_list("r1", [member, newcomer], observed="r1", frontier=Bound.through(40)).entering
+    (2,)
+    >>> step_towards_list("r1", [member], observed="r2", frontier=Bound.through(40)).missing[0].code
+    'handoff_unproven'
+    """
+    if observed == generation:
+        return _same_routing(observed, standings, frontier, departed, show)
+    if isinstance(proof, ReadingAgain):
+        return _read_again(generation, observed, standings, frontier, list_bound, departed, show)
+    lack = _lack_of_handoff(generation, observed, standings, proof, show)
+    step = _rerouted(observed, standings, frontier, departed, show)
+    if lack is None:
+        return step
+    unproven = MemberBlocker("handoff_unproven", "", lack)
+    return Step(generation, missing=_ordered((*step.missing, unproven)))
+
+
+def _same_routing(
+    generation: str,
+    standings: Iterable[Standing],
+    frontier: Bound | None,
+    departed: Container[str],
+    show: Show,
+) -> Step:
+    live, dropped = [], []
+    for one in standings:
+        if one.generation == generation:
+            live.append(one)
+        elif not one.member:
+            # A candidate of a generation that never came to count: whatever replaced it has read its events.
+            dropped.append(one.chain)
+    unsealed = {one.partition for one in live if one.seal is None}
+    lacks = {one.chain: _lack_of_join(one, unsealed, frontier, show) for one in live if not one.member}
+    staying = {one.partition for one in live if not one.drained and lacks.get(one.chain) is None}
+    leaving = _in_order(live, staying, departed)
+    present = {*staying, *(one.partition for one in leaving.values())}
+    entering = {chain for chain, lack in lacks.items() if lack is None or chain in leaving}
+    missing = []
+    for one in live:
+        if one.chain in leaving:
+            continue
+        if one.drained:
+            unknown = _missing_successor(one, present, departed) or "its successors wait for each other"
+            missing.append(MemberBlocker("missing_successor", one.partition, unknown))
+        elif not one.listed or one.seal is not None:
+            missing.append(_unsealed(one, show))
+        elif (lack := lacks.get(one.chain)) is not None:
+            missing.append(MemberBlocker("not_joined", one.partition, lack))
+    return Step(
+        generation,
+        entering=tuple(sorted(entering)),
+        leaving=tuple(sorted(leaving)),
+        dropped=tuple(dropped),
+        missing=_ordered(missing),
+    )
+
+
+def _rerouted(
+    observed: str,
+    standings: Sequence[Standing],
+    frontier: Bound | None,
+    departed: Container[str],
+    show: Show,
+) -> Step:
+    """Tokens and bounds go on under the new generation: of several chains of a partition the member's, else the oldest one's."""
+    carried: dict[str, Standing] = {}
+    for one in sorted(standings, key=lambda one: (not one.member, one.chain)):
+        carried.setdefault(one.partition, one)
+    rerouted = [one for one in carried.values() if one.generation != observed]
+    dropped = [one.chain for one in standings if carried[one.partition] is not one]
+    listed = {one.partition for one in standings if one.listed}
+    view = [replace(one, generation=observed, listed=one.partition in listed) for one in carried.values()]
+    step = _same_routing(observed, view, frontier, departed, show)
+    return replace(
+        step, dropped=tuple(sorted(dropped)), rerouted=tuple(sorted(one.chain for one in rerouted))
+    )
+
+
+def _lack_of_handoff(
+    generation: str, observed: str, standings: Iterable[Standing], proof: RoutingProof | None, show: Show
+) -> str | None:
+    if isinstance(proof, Moves):
+        return None
+    changed = f"routing generation {observed!r} follows {generation!r}"
+    if not isinstance(proof, Handoff):
+        return f"{changed} without a proof of what moved"
+    if proof.complete is None:
+        return f"{changed}, and no handoff certificate between them has been read"
+    for one in standings:
+        read = highest(one.bound, one.read_to)
+        if one.generation != observed and read is not None and read > proof.complete:
+            return (
+                f"{changed}, and the handoff certificate covers {show(proof.complete)}, less than partition {one.partition}"
+                f" was promoted through: {show(read)}"
+            )
+    return None if proof.settled else f"{changed}, and the events in transit between them are not settled yet"
+
+
+def _read_again(
+    generation: str,
+    observed: str,
+    standings: Sequence[Standing],
+    frontier: Bound | None,
+    list_bound: Bound | None,
+    departed: Container[str],
+    show: Show,
+) -> Step:
+    new = [one for one in standings if one.generation == observed]
+    old = [one for one in standings if one.generation != observed]
+    names = {one.partition for one in new}
+    everything_is_listed = list_bound is not None and reaches(list_bound, frontier)
+    # An old member with an end keeps what it has: nothing says that the new generation holds it too.
+    ended = [one for one in old if one.partition not in names and one.drained]
+    staying = {one.partition for one in new if not one.drained}
+    leaving = _in_order([*new, *ended], staying, departed)
+    present = {*staying, *(one.partition for one in leaving.values())}
+    missing = [blocker for one in new if (blocker := _lack_of_reading(one, frontier, show)) is not None]
+    replaced: list[int] = []
+    dropped: list[int] = []
+    for one in old:
+        if one.chain in leaving:
+            continue
+        (replaced if one.member else dropped).append(one.chain)
+        if one.partition in names:
+            continue
+        if one.listed:
+            lack = f"it has not been read under routing generation {observed!r}"
+            missing.append(MemberBlocker("not_joined", one.partition, lack))
+        elif one.drained:
+            unknown = _missing_successor(one, present, departed) or "its successors wait for each other"
+            missing.append(MemberBlocker("missing_successor", one.partition, unknown))
+        elif not everything_is_listed:
+            missing.append(_unsealed(one, show))
+    if not new:
+        lack = f"nothing has been read under routing generation {observed!r}"
+        missing.append(MemberBlocker("handoff_unproven", "", lack))
+    if missing:
+        return Step(generation, missing=_ordered(missing))
+    enter_to_leave = [one.chain for one in ended if one.chain in leaving and not one.member]
+    return Step(
+        observed,
+        entering=tuple(sorted([*(one.chain for one in new), *enter_to_leave])),
+        leaving=tuple(sorted(leaving)),
+        replaced=tuple(replaced),
+        dropped=tuple(dropped),
+        read_again=True,
+    )
+
+
+def _lack_of_reading(one: Standing, frontier: Bound | None, show: Show) -> MemberBlocker | None:
+    """What keeps a chain of the new generation from standing in for the old one."""
+    if one.drained:
+        return None
+    if not one.listed:
+        return _unsealed(one, show)
+    if reaches(one.bound, frontier):
+        return None
+    return MemberBlocker("not_joined", one.partition, _short(one.bound, frontier, show))
+
+
+def _in_order(
+    standings: Iterable[Standing], staying: Collection[str], departed: Container[str]
+) -> dict[int, Standing]:
+    """Who has ended, is drained, and has everybody who carries on from it accounted for, at any depth; by chain.
+
+    Partitions that name each other as successors never get in: nobody carries on from them."""
+    pending = {one.chain: one for one in standings if one.drained}
+    present = set(staying)
+    accounted: dict[int, Standing] = {}
+    while True:
+        more = [one for one in pending.values() if _missing_successor(one, present, departed) is None]
+        if not more:
+            return accounted
+        for one in more:
+            accounted[one.chain] = pending.pop(one.chain)
+            present.add(one.partition)
+
+
+def _missing_successor(one: Standing, present: Container[str], departed: Container[str]) -> str | None:
+    if one.seal is None or one.seal.decommissioned:
+        return None
+    if one.seal.successors is None:
+        return f"the successors of {one.partition} are unknown"
+    for successor in one.seal.successors:
+        if successor not in present and successor not in departed:
+            return f"{successor}, which carries on from it, neither enters nor has left in order"
+    return None
+
+
+def _unsealed(one: Standing, show: Show) -> MemberBlocker:
+    detail = (
+        "it is not listed, and nobody stated where it ends"
+        if one.seal is None
+        else f"it ends at {show(one.seal.at)}, and has been promoted {show(one.bound)} only"
+    )
+    return MemberBlocker("unsealed_member", one.partition, detail)
+
+
+def _lack_of_join(one: Standing, unsealed: Container[str], frontier: Bound | None, show: Show) -> str | None:
+    """What keeps a candidate out, which is read from its explicit start; None where it enters."""
+    if not one.listed:
+        return "it is no longer listed"
+    gating = [parent for parent in one.parents if parent in unsealed]
+    code = judge_join(one.bound, "", published=frontier, parents=gating)
+    if code is MembershipCode.GATED:
+        return f"its parent {gating[0]} has not ended"
+    return None if code is MembershipCode.OK else _short(one.bound, frontier, show)
+
+
+def _short(bound: Bound | None, frontier: Bound | None, show: Show) -> str:
+    return f"it is complete: {show(bound)}; published: {show(frontier)}"
+
+
+_ORDER = ("unsealed_member", "missing_successor", "not_joined", "handoff_unproven")
+
+
+def _ordered(missing: Iterable[MemberBlocker]) -> tuple[MemberBlocker, ...]:
+    """Leavers first: where one may not go, who comes in its place is the lesser question."""
+    return tuple(sorted(missing, key=lambda one: (_ORDER.index(one.code), one.partition)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cutover:
+    """`membership` is the next epoch's, None where `missing` names what lacks proof: nothing changes then.
+
+    >>> Cutover(None, (MemberBlocker("not_joined", "c"),)).code
+    <MembershipCode.NOT_JOINED: 'NOT_JOINED'>
+    """
+
+    membership: Membership | None
+    missing: tuple[MemberBlocker, ...] = ()
+
+    @property
+    def code(self) -> MembershipCode:
+        """OK, or the first thing that is missing.
+
+        >>> Cutover(Membership(2, "", frozenset("a"))).code
+        <MembershipCode.OK: 'OK'>
+        """
+        return MembershipCode(self.missing[0].code.upper()) if self.missing else MembershipCode.OK
+
+
+def cutover(
+    current: Membership,
+    listed: Collection[str],
+    *,
+    bounds: Mapping[str, Bound | None],
+    seals: Mapping[str, Seal],
+    departed: Container[str] = frozenset(),
+    published: Bound | None = None,
+    generation: str | None = None,
+    proof: RoutingProof | None = None,
+) -> Cutover:
+    """The next membership epoch, made of exactly `listed` and reached in one step, or all that is missing for it.
+
+    `bounds` holds the members, and the candidates that are read from an explicit start: whoever is in it must be
+    listed or leave in order, whoever is listed must be in it. `departed` left in order at an earlier cutover. Another
+    `generation` than the current one needs a `proof`.
+
+    >>> was = Membership(1, "", frozenset({"p0", "p1"}))
+    >>> bounds = {"p0": Bound.through(100), "p1": Bound.through(20)}
+    >>> cutover(was, ["p0"], bounds=bounds, seals={}).missing
+    (MemberBlocker(code='unsealed_member', partition='p1', detail='it is not listed, and nobody stated where it ends'),)
+    >>> cutover(was, ["p0"], bounds=bounds, seals={"p1": Seal(Bound.through(20), ())}).membership.epoch
+    2
+    """
+    wanted = frozenset(listed)
+    names = sorted(current.members | bounds.keys())
+    following = current.generation if generation is None else generation
+    standings = [
+        Standing(
+            chain,
+            name,
+            current.generation,
+            member=name in current.members,
+            listed=name in wanted,
+            bound=bounds.get(name),
+            seal=seals.get(name),
+        )
+        for chain, name in enumerate(names)
+    ]
+    step = step_towards_list(
+        current.generation,
+        standings,
+        observed=following,
+        frontier=published,
+        departed=departed,
+        proof=proof,
+    )
+    left = {names[chain] for chain in step.leaving}
+    reached = (current.members | {names[chain] for chain in step.entering}) - left
+    missing = [*step.missing]
+    named = {blocker.partition for blocker in missing}
+    for name in sorted(wanted - reached - named):
+        lack = (
+            "it has ended: a partition that returns is read as a new candidate"
+            if name in bounds
+            else "it has not been read from an explicit start"
+        )
+        missing.append(MemberBlocker("not_joined", name, lack))
+    if reached == wanted and reached | left == frozenset(names) and following == step.generation:
+        return Cutover(Membership(current.epoch + 1, following, wanted))
+    return Cutover(None, _ordered(missing))

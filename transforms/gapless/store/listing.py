@@ -1,0 +1,132 @@
+"""One look at the source's list against what is known: facts that are kept, and what a list must not say."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from gapless.errors import InvalidPage
+from gapless.paging.source import ListedPartition
+from gapless.progress import Domain, bound_text
+from gapless.progress.descent import descent_fault, overlap_fault
+from gapless.store import schema
+
+_WHERE = "the source's list of partitions"
+_NAMES_PER_STATEMENT = 5000
+
+
+def require_new_generation(connection: Connection, scope: RowMapping, generation: str) -> None:
+    """Raises InvalidPage where the source goes back to a routing generation that another one had followed.
+
+    Two looks that show the same value would prove nothing about the time between them."""
+    if generation == scope["observed_generation"]:
+        return
+    column = schema.observation.c
+    before = sa.select(sa.literal(1)).where(
+        column.scope == scope["scope"],
+        column.lineage == scope["lineage"],
+        column.generation == generation,
+    )
+    if connection.execute(before.limit(1)).first() is not None:
+        raise InvalidPage(
+            f"routing generation {generation!r} comes back after {scope['observed_generation']!r} had followed it",
+            where=_WHERE,
+            remedy="a generation's value names one assignment for ever: have the source count up, or start over with"
+            " `gapless epoch rebuild`",
+        )
+
+
+def require_sound(
+    listed: Mapping[str, ListedPartition], present: Mapping[str, RowMapping | None], domain: Domain
+) -> None:
+    """Raises InvalidPage where the list contradicts itself, or what the source has certified before."""
+    fault = descent_fault(
+        {name: entry.successors for name, entry in listed.items() if entry.successors},
+        {name: entry.parents for name, entry in listed.items() if entry.parents},
+    ) or overlap_fault(
+        {name: entry.key_range for name, entry in listed.items() if entry.key_range and entry.seal is None}
+    )
+    if fault is not None:
+        raise InvalidPage(
+            fault, where=_WHERE, remedy="correct what the source lists, or where the job file looks for it"
+        )
+    for name, entry in listed.items():
+        row = present[name]
+        if row is None or entry.seal is None:
+            continue
+        seal = domain.key(entry.seal)
+        if row["seal"] < seal < row["bound"]:
+            bound = domain.from_key(row["bound"])
+            raise InvalidPage(
+                f"partition {name!r} is sealed {bound_text(entry.seal, domain)}, behind its bound: it was certified"
+                f" {bound_text(bound, domain) if bound else ''} before",
+                where=_WHERE,
+                remedy="what a partition has certified cannot lie beyond its end: ask the source's operator",
+            )
+
+
+def still_listed(
+    connection: Connection,
+    scope: RowMapping,
+    chains: Sequence[RowMapping],
+    listed: Mapping[str, ListedPartition],
+    domain: Domain,
+    generation: str,
+    reads_again: bool,
+) -> Mapping[str, ListedPartition]:
+    """The list without those that have left in order and are named still, with the end they left at.
+
+    One that is listed without that end is an id used again, which is read as a newcomer; one whose generation is read again has
+    to be read as all the others."""
+    known = {row["partition"] for row in chains}
+    ended = {
+        name: domain.key(entry.seal)
+        for name, entry in listed.items()
+        if entry.seal is not None and name not in known
+    }
+    if not ended:
+        return listed
+    gone = {
+        row["partition"]
+        for row in departed_chains(connection, scope, list(ended))
+        if row["seal"] >= ended[row["partition"]] and (row["generation"] == generation or not reads_again)
+    }
+    return {name: entry for name, entry in listed.items() if name not in gone} if gone else listed
+
+
+def departed_chains(connection: Connection, scope: RowMapping, names: Sequence[str]) -> list[RowMapping]:
+    """The chains of these partitions that left in order in this lineage."""
+    column = schema.chain.c
+    found: list[RowMapping] = []
+    for start in range(0, len(names), _NAMES_PER_STATEMENT):
+        wanted = sa.select(column.partition, column.generation, column.seal).where(
+            column.scope == scope["scope"],
+            column.lineage == scope["lineage"],
+            schema.has_departed(),
+            column.partition.in_(names[start : start + _NAMES_PER_STATEMENT]),
+        )
+        found += connection.execute(wanted).mappings()
+    return found
+
+
+def facts_of(entry: ListedPartition, stored: RowMapping | None, domain: Domain) -> dict[str, Any]:
+    """What the list says of a partition, over what is known already: a fact once stated is not forgotten by silence.
+
+    A seal is a promise about the end: a lower one does not take back what a higher one says there is to drain. An operator's
+    word gives way to the source's own."""
+    seal, seal_basis = domain.key(entry.seal), "source"
+    successors = None if entry.successors is None else list(entry.successors)
+    parents = None if entry.parents is None else list(entry.parents)
+    if stored is not None:
+        if seal < stored["seal"]:
+            seal, seal_basis = stored["seal"], stored["seal_basis"]
+        successors = stored["successors"] if successors is None else successors
+        parents = stored["parents"] if parents is None else parents
+    return {
+        "fields": dict(entry.partition.fields),
+        "seal": seal,
+        "seal_basis": seal_basis,
+        "successors": successors,
+        "parents": parents,
+    }
