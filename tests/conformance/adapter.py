@@ -6,8 +6,10 @@ answers is read back from there.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+from adapter_delivery import DeliveryLog
 from adapter_reader import read_script
 from adapter_store import StoreMirror
 
@@ -56,6 +58,7 @@ class Scenario:
 
     def __init__(self, store_url: str) -> None:
         self._store = StoreMirror(store_url)
+        self._store_url = store_url
         self._ledgers: dict[str, Ledger] = {}
         self._seen: Recent[tuple[str, Any]] = Recent(10_000)
         # A page is called by a label; another fetch may go by the same one, and is an attempt of its own.
@@ -76,6 +79,8 @@ class Scenario:
 
     def close(self) -> None:
         self._store.close()
+        if "_delivery" in self.__dict__:
+            self._delivery.close()
 
     # partitions
 
@@ -259,6 +264,21 @@ class Scenario:
     def script(self, step: Step) -> dict[str, Any]:
         return read_script(step["start"], step["pages"], live=bool(step.get("live")))
 
+    # message logs
+
+    def table(self, step: Step) -> dict[str, Any]:
+        return self._delivery.table(step)
+
+    def table2(self, step: Step) -> dict[str, Any]:
+        return self._delivery.table2(step)
+
+    def cover(self, step: Step) -> str:
+        return self._delivery.cover(step)
+
+    @cached_property
+    def _delivery(self) -> DeliveryLog:
+        return DeliveryLog(f"{self._store_url}.log")
+
     # what several operations need
 
     def _start(self, name: str, start: Step) -> None:
@@ -338,6 +358,7 @@ OPERATIONS: Mapping[str, Callable[[Scenario, Step], Any]] = {
         *(Scenario.epoch, Scenario.init, Scenario.page, Scenario.outcome, Scenario.promote),
         *(Scenario.promote_group, Scenario.state, Scenario.takeover, Scenario.delete_state, Scenario.gap),
         *(Scenario.ack_allowed, Scenario.seal, Scenario.join, Scenario.frontier, Scenario.publish),
+        *(Scenario.table, Scenario.table2, Scenario.cover),
         *(Scenario.canon, Scenario.micros, Scenario.typed_less, Scenario.script),
     )
 }

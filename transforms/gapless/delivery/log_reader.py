@@ -1,0 +1,120 @@
+"""What is asked of a log over one connection: a shard's frontier, its state, and the range that is due."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from gapless.delivery import coverage, installing
+from gapless.delivery.coverage import NEVER_SEEN, CoveredRange, Shard, ShardState, Tally
+from gapless.delivery.database import execute
+from gapless.delivery.log_table import ReflectedLog
+from gapless.delivery.own_tables import OwnTables
+from gapless.delivery.plans import check_plans, refuse_other_plans
+from gapless.delivery.settled import Barrier, OpenWriter
+from gapless.delivery.setups import refuse_unsafe, watch
+from gapless.delivery.statements import Indexes, Statements, statements
+from gapless.delivery.violations import shard_of
+from gapless.errors import DatabaseUnavailable
+from gapless.progress import DeliveryBlocker, DeliveryFrontier, delivered_through
+
+_ATTEMPTS = 3
+"""A statement that met another incarnation of the server than its settled id is asked again."""
+
+
+class LogReader:
+    """One log's questions. It keeps the statements, once the log is known to be installed; threads may share it."""
+
+    def __init__(self, log: ReflectedLog, own: OwnTables, barrier: Barrier) -> None:
+        self.log = log
+        self.own = own
+        self.barrier = barrier
+        self._prepared: Statements | None = None
+
+    def ready(self, connection: Connection) -> Statements:
+        """The statements. The first time: raises NotInstalled, and UnsafeSetup where the log is not as it was installed or a
+        predicate is not answered by its index."""
+        if self._prepared is None:
+            installing.refuse_other_declaration(connection, self.log, self.own)
+            self.prepare(connection, installing.installed_indexes(connection, self.log, self.own))
+        return self._prepared or self.ready(connection)
+
+    def prepare(self, connection: Connection, indexes: Indexes) -> None:
+        """Settle on these indexes. Raises UnsafeSetup."""
+        prepared = self.statements(indexes)
+        refuse_other_plans(check_plans(connection, self.log, prepared, indexes), self.log)
+        highest = installing.highest_coverage(connection, self.log, self.own)
+        refuse_unsafe(self.log, connection, highest_coverage=highest)
+        self._prepared = prepared
+
+    def statements(self, indexes: Indexes, *, for_driver: bool = True) -> Statements:
+        incarnation = self.barrier.incarnation_sql
+        return statements(self.log, self.own, indexes, incarnation, for_driver=for_driver)
+
+    def watch(self, connection: Connection) -> None:
+        """Raises UnsafeSetup where the set-up is no longer a safe one."""
+        highest = installing.highest_coverage(connection, self.log, self.own)
+        watch(self.log, connection, highest_coverage=highest)
+
+    def frontier(self, connection: Connection, shard: Shard) -> tuple[DeliveryFrontier, ShardState]:
+        known = self.ready(connection)
+        for _ in range(_ATTEMPTS):
+            settled = self.barrier.settled(connection)
+            state = self.state(connection, shard)
+            values = {"shard": shard, "coverage": state.through, "settled": settled.id}
+            row = execute(connection, known.frontier, values).one()
+            if row.incarnation != settled.incarnation:
+                continue
+            through = delivered_through(state.through, settled.id, row.first_open, row.last)
+            blocker = _blocker(row.first_open, row.status, settled.blockers)
+            return DeliveryFrontier(shard, state.through, through, blocker, settled.id), state
+        raise DatabaseUnavailable(
+            "the server was started anew while it was asked", where=self.log.where, remedy="try again"
+        )
+
+    def due(self, connection: Connection, shard: Shard) -> tuple[ShardState, CoveredRange, Tally]:
+        """The state; and where nothing is claimed, the range that could be, with its tally."""
+        state = self.state(connection, shard)
+        if state.claimed is not None:
+            return state, CoveredRange(shard, state.through, state.through, 0), Tally(0, 0)
+        frontier, state = self.frontier(connection, shard)
+        due, counted = self.counted(connection, shard, frontier)
+        return state, due, counted
+
+    def counted(
+        self, connection: Connection, shard: Shard, frontier: DeliveryFrontier
+    ) -> tuple[CoveredRange, Tally]:
+        """The range from the coverage to the frontier, and its tally."""
+        after, through = frontier.coverage, frontier.through
+        counted = (
+            coverage.tally(connection, self.ready(connection), shard, after, through)
+            if through > after
+            else Tally(0, 0)
+        )
+        return CoveredRange(shard, after, through, counted.count), counted
+
+    def state(self, connection: Connection, shard: Shard) -> ShardState:
+        return coverage.read_state(connection, self.ready(connection), shard) or NEVER_SEEN
+
+    def shards(self, connection: Connection) -> list[Shard]:
+        known = self.ready(connection)
+        with_rows = [shard_of(shard) for (shard,) in execute(connection, known.shards, {})]
+        seen = set(with_rows)
+        covered = (shard_of(shard) for (shard,) in execute(connection, known.covered_shards, {}))
+        return with_rows + [shard for shard in covered if shard not in seen]
+
+
+def _blocker(
+    first_open: int | None, status: str | int | None, writers: Sequence[OpenWriter]
+) -> DeliveryBlocker | None:
+    if first_open is not None:
+        return DeliveryBlocker("non_terminal", id=first_open, status=status)
+    for writer in writers:
+        return DeliveryBlocker(
+            writer.code,
+            pid=writer.pid,
+            user=writer.user,
+            application=writer.application,
+            since=writer.since,
+            gid=writer.gid,
+        )
+    return None
