@@ -1,8 +1,9 @@
 """Whose end has to come before what they left is settled: the rule, without a database.
 
 A transaction that was given an id holds a lock on the sequence until it ends. Prepared for a two-phase commit it goes on
-under another name, and nothing says which one: so when a holder vanishes, each prepared transaction that appeared
-since may be it, and its end is waited for too.
+without its session: so when a session's holder vanishes, each prepared transaction that appeared since may be it, and
+its end is awaited too. A prepared one is never prepared again: when it vanishes, it has ended, and so the waiting itself
+ends however many others are prepared meanwhile.
 """
 
 from collections.abc import Iterable, Set
@@ -49,7 +50,7 @@ class Awaited:
         """After a later look at all holders."""
         left = self.holders & seen
         prepared = _prepared(seen)
-        if left != self.holders:
+        if any(not vanished.prepared for vanished in self.holders - seen):
             left |= prepared - self.prepared
         return Awaited(left, self.prepared | prepared)
 

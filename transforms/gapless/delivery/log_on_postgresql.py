@@ -13,6 +13,7 @@ from gapless.delivery.log_statuses import refuse_unknown_statuses
 from gapless.delivery.log_table import LogTable, ReflectedLog, ShardKind, literal, quoted
 from gapless.errors import NotAMessageLog
 
+_OLDEST = (15,)
 _INTEGERS = {"smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _TEXTS = {"text", "character varying"}
 _SHARDS: dict[str, ShardKind] = {
@@ -85,6 +86,7 @@ def reflect(log: LogTable, connection: Connection) -> ReflectedLog:
             where=f"message log {log.name}",
             remedy="use identity or serial on PostgreSQL",
         )
+    _refuse_older(log, connection)
     relation = _relation(log, connection)
     where = f"message log {relation.schema}.{relation.name}"
     if not relation.readable:
@@ -128,6 +130,16 @@ def reflect(log: LogTable, connection: Connection) -> ReflectedLog:
         relation=relation.oid,
         sequence=sequence.oid,
     )
+
+
+def _refuse_older(log: LogTable, connection: Connection) -> None:
+    version = connection.dialect.server_version_info or (0,)
+    if version < _OLDEST:
+        raise NotAMessageLog(
+            f"PostgreSQL {version[0]} is too old: its counters do not tell that it has recovered from a crash",
+            where=f"message log {log.name}",
+            remedy=f"use PostgreSQL {_OLDEST[0]} or newer",
+        )
 
 
 def _relation(log: LogTable, connection: Connection) -> Any:

@@ -25,17 +25,26 @@ from gapless.delivery.log_table import ReflectedLog, as_text, literal
 from gapless.delivery.settled import OpenWriter, Settled
 from gapless.errors import UnsafeSetup
 
-_STANDBY = "standby"
+_REFUSED = {
+    "standby": ("the server is a standby: it shows no open writers of its primary", "connect to the primary"),
+    "replaced_sequence": (
+        "ids are given out by another sequence than at the start",
+        "start anew: table or sequence were replaced",
+    ),
+}
 
 # RowExclusiveLock is what nextval() takes, the stronger ones what ALTER SEQUENCE and the like do: whoever has one may have both.
 _HOLDERS = """
+WITH locks AS MATERIALIZED (SELECT * FROM pg_locks WHERE granted AND locktype IN ('relation', 'transactionid'))
 SELECT now.incarnation, h.* FROM (SELECT {incarnation} AS incarnation) AS now LEFT JOIN (
   SELECT l.virtualtransaction AS transaction, l.pid, coalesce(a.usename, p.owner) AS "user", a.application_name AS application,
          coalesce(a.xact_start, p.prepared) AS since, p.gid
-  FROM pg_locks AS l
+  FROM locks AS l
   LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-  LEFT JOIN pg_prepared_xacts AS p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || CAST(p.transaction AS text)
-  WHERE l.locktype = 'relation' AND l.relation = {sequence} AND l.granted
+  LEFT JOIN locks AS x ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
+    AND x.virtualtransaction = l.virtualtransaction
+  LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.transactionid
+  WHERE l.locktype = 'relation' AND l.relation = {sequence}
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
 ) AS h ON true
@@ -139,24 +148,21 @@ class SequenceBarrier:
         return self._checked(rows[0].incarnation), writers
 
     def _checked(self, incarnation: str) -> str:
-        if incarnation == _STANDBY:
-            self._answer = None
-            raise UnsafeSetup(
-                "the server is a standby: it shows no open writers of its primary",
-                where=self._log.where,
-                remedy="connect to the primary",
-                setup=_STANDBY,
-            )
-        return incarnation
+        if incarnation not in _REFUSED:
+            return incarnation
+        self._answer = None
+        what, remedy = _REFUSED[incarnation]
+        raise UnsafeSetup(what, where=self._log.where, remedy=remedy, setup=incarnation)
 
 
 def _incarnation(log: ReflectedLog) -> str:
-    """All that has to stay as it is for a settled id to hold, as one text."""
-    table, column = literal(log.table_sql), literal(log.id)
+    """All that has to stay as it is for a settled id to hold, as one text; what is refused, by its name."""
+    sequence = f"CAST(pg_get_serial_sequence({literal(log.table_sql)}, {literal(log.id)}) AS regclass)"
     return (
-        f"CASE WHEN pg_is_in_recovery() THEN '{_STANDBY}' ELSE concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
-        " extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()),"
-        f" CAST(CAST(pg_get_serial_sequence({table}, {column}) AS regclass) AS oid), pg_relation_filenode({log.sequence})) END"
+        "CASE WHEN pg_is_in_recovery() THEN 'standby'"
+        f" WHEN {sequence} IS DISTINCT FROM CAST({log.sequence} AS regclass) THEN 'replaced_sequence'"
+        " ELSE concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
+        f" extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filenode({log.sequence})) END"
     )
 
 

@@ -1,0 +1,411 @@
+"""The settled id on PostgreSQL, one scene each: open writers by name, crashes, sequences set back, what is refused."""
+
+import threading
+
+import psycopg
+import pytest
+from own_postgres import OwnServer
+from sqlalchemy.engine import Engine, create_engine
+
+from gapless.delivery import LogTable, Settled, barrier_for
+from gapless.delivery.sequence_barrier import SequenceBarrier
+from gapless.errors import InsideTransaction, NotAMessageLog, UnsafeSetup
+from gapless.testing import ManualClock
+
+TABLE = (
+    "CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard text NOT NULL, status text)"
+)
+INSERT = "INSERT INTO log (shard, status) VALUES ('s', 'done')"
+
+
+class Scene:
+    """A log, who asks about it, and any number of writers in sessions of their own."""
+
+    def __init__(self, server: OwnServer, engine: Engine) -> None:
+        self.server = server
+        self.engine = engine
+        self.admin = server.connect(autocommit=True)
+        self.admin.execute(TABLE)
+        self.connection = engine.connect()
+        self.reflect()
+        self.writers: list[psycopg.Connection] = []
+
+    def reflect(self) -> None:
+        self.log = LogTable(table="log", terminal=("done",), ids="identity").reflect(self.connection)
+        self.barrier = barrier_for(self.log)
+
+    def settled(self) -> Settled:
+        return self.barrier.settled(self.connection)
+
+    def writer(self, **options: object) -> psycopg.Connection:
+        """Inside a transaction that has one row."""
+        writer = self.server.connect(**options)
+        self.writers.append(writer)
+        writer.execute(INSERT)
+        return writer
+
+    def insert(self, rows: int = 1) -> None:
+        for _ in range(rows):
+            self.admin.execute(INSERT)
+
+    def reconnect(self) -> None:
+        """After the server's sessions have all ended."""
+        for one in (self.admin, *self.writers):
+            one.close()
+        self.writers.clear()
+        self.connection.invalidate()
+        self.connection.close()
+        self.admin = self.server.connect(autocommit=True)
+        self.connection = self.engine.connect()
+
+    def close(self) -> None:
+        self.connection.close()
+        for one in (self.admin, *self.writers):
+            one.close()
+
+
+@pytest.fixture
+def scene(postgres_of_its_own: OwnServer, own_engine: Engine):
+    scene = Scene(postgres_of_its_own, own_engine)
+    yield scene
+    scene.close()
+
+
+def test_without_open_writers_everything_given_out_is_settled_at_once(scene: Scene) -> None:
+    assert (scene.settled().id, scene.settled().blockers) == (0, ())
+    scene.insert(3)
+    assert (scene.settled().id, scene.settled().blockers) == (3, ())
+
+
+def test_an_open_writer_holds_the_settled_id_and_is_named(scene: Scene) -> None:
+    scene.insert(2)
+    writer = scene.writer(application_name="the slow importer")
+    scene.insert()
+    settled = scene.settled()
+    assert settled.id == 0
+    (blocker,) = settled.blockers
+    assert (blocker.code, blocker.pid, blocker.user) == ("open_writer", writer.info.backend_pid, "postgres")
+    assert (blocker.application, blocker.gid) == ("the slow importer", None)
+    began = scene.admin.execute(
+        "SELECT xact_start FROM pg_stat_activity WHERE pid = %s", [blocker.pid]
+    ).fetchone()
+    assert began == (blocker.since,)
+    writer.commit()
+    assert (scene.settled().id, scene.settled().blockers) == (4, ())
+
+
+def test_what_was_settled_before_stays_so_while_a_writer_is_open(scene: Scene) -> None:
+    scene.insert(2)
+    assert scene.settled().id == 2
+    writer = scene.writer()
+    scene.insert()
+    assert [scene.settled().id for _ in range(3)] == [2, 2, 2]
+    writer.rollback()
+    assert scene.settled().id == 4
+
+
+def test_a_writer_that_came_later_is_not_waited_for(scene: Scene) -> None:
+    first = scene.writer()
+    assert scene.settled().id == 0
+    second = scene.writer()
+    assert [one.pid for one in scene.settled().blockers] == [first.info.backend_pid]
+    first.commit()
+    settled = scene.settled()
+    assert settled.id == 1
+    assert [one.pid for one in settled.blockers] == [second.info.backend_pid]
+
+
+def test_the_longest_open_writer_is_named_first(scene: Scene) -> None:
+    pids = [scene.writer().info.backend_pid for _ in range(4)]
+    named = scene.settled().blockers
+    assert [one.pid for one in named] == pids
+    assert sorted(one.since for one in named) == [one.since for one in named]
+
+
+@pytest.mark.parametrize("end", ["rollback", "commit"])
+def test_a_writer_holds_also_after_its_row_was_rolled_back_to_a_savepoint(scene: Scene, end: str) -> None:
+    writer = scene.server.connect()
+    scene.writers.append(writer)
+    writer.execute("SAVEPOINT before")
+    writer.execute(INSERT)
+    writer.execute("ROLLBACK TO before")
+    assert len(scene.settled().blockers) == 1
+    getattr(writer, end)()
+    assert scene.settled().id == 1
+
+
+def test_a_copy_holds_until_it_is_committed(scene: Scene) -> None:
+    writer = scene.server.connect()
+    scene.writers.append(writer)
+    with writer.cursor().copy("COPY log (shard, status) FROM STDIN") as copy:
+        copy.write("s\tdone\n" * 5)
+    assert (scene.settled().id, len(scene.settled().blockers)) == (0, 1)
+    writer.commit()
+    assert scene.settled().id == 5
+
+
+def test_transactions_that_give_out_no_id_do_not_hold(scene: Scene) -> None:
+    scene.insert(2)
+    dispatcher = scene.server.connect()
+    scene.writers.append(dispatcher)
+    dispatcher.execute("SELECT id FROM log WHERE id = 1 FOR UPDATE SKIP LOCKED")
+    dispatcher.execute("UPDATE log SET status = 'done' WHERE id = 1")
+    assert (scene.settled().id, scene.settled().blockers) == (2, ())
+
+
+def test_a_writer_that_becomes_a_prepared_transaction_goes_on_holding(scene: Scene) -> None:
+    writer = scene.writer()
+    assert scene.settled().blockers[0].code == "open_writer"
+    writer.execute("PREPARE TRANSACTION 'second phase later'")
+    scene.insert()
+    settled = scene.settled()
+    assert settled.id == 0
+    (blocker,) = settled.blockers
+    assert (blocker.code, blocker.gid, blocker.user) == (
+        "prepared_transaction",
+        "second phase later",
+        "postgres",
+    )
+    assert blocker.pid is None
+    assert blocker.since is not None
+    scene.admin.execute("COMMIT PREPARED 'second phase later'")
+    assert (scene.settled().id, scene.settled().blockers) == (2, ())
+
+
+def test_a_transaction_that_was_prepared_before_holds_also_over_a_restart(scene: Scene) -> None:
+    scene.writer().execute("PREPARE TRANSACTION 'survivor'")
+    scene.insert()
+    scene.server.restart()
+    scene.reconnect()
+    settled = scene.settled()
+    assert (settled.id, [one.gid for one in settled.blockers]) == (0, ["survivor"])
+    scene.admin.execute("ROLLBACK PREPARED 'survivor'")
+    assert scene.settled().id > 0
+
+
+def test_writers_are_never_kept_waiting(scene: Scene) -> None:
+    first = scene.writer()
+    for _ in range(20):
+        scene.settled()
+        with scene.server.connect(options="-c lock_timeout=1") as writer:
+            writer.execute(INSERT)
+            scene.settled()
+    first.commit()
+    assert scene.settled().id == 21
+
+
+def test_a_role_that_may_only_read_is_not_told_since_when(scene: Scene) -> None:
+    writer = scene.writer(application_name="importer")
+    scene.admin.execute("CREATE ROLE gapless_reader")
+    try:
+        scene.admin.execute("GRANT USAGE ON SCHEMA of_a_log TO gapless_reader")
+        scene.admin.execute("GRANT SELECT ON log, log_id_seq TO gapless_reader")
+        scene.connection.exec_driver_sql("SET ROLE gapless_reader")
+        scene.reflect()
+        (blocker,) = scene.settled().blockers
+        assert (blocker.pid, blocker.user, blocker.since) == (writer.info.backend_pid, "postgres", None)
+        assert blocker.application == "importer"
+        scene.connection.exec_driver_sql("RESET ROLE")
+    finally:
+        scene.admin.execute("DROP OWNED BY gapless_reader")
+        scene.admin.execute("DROP ROLE gapless_reader")
+
+
+# What a settled id dies with
+
+
+def selected(scene: Scene) -> str:
+    return str(scene.connection.exec_driver_sql(f"SELECT {scene.barrier.incarnation_sql}").scalar_one())
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_nothing_settled_outlives_a_restart_of_the_server(scene: Scene, mode: str) -> None:
+    scene.insert(2)
+    before = scene.settled()
+    scene.server.restart(mode)
+    scene.reconnect()
+    assert selected(scene) != before.incarnation
+    writer = scene.writer()
+    assert scene.settled().id == 0
+    writer.commit()
+    after = scene.settled()
+    assert after.id >= 3
+    assert after.incarnation == selected(scene) != before.incarnation
+
+
+def test_nothing_settled_outlives_the_crash_of_one_session_after_which_ids_come_again(scene: Scene) -> None:
+    scene.insert()
+    scene.admin.execute("SELECT pg_switch_wal()")
+    lost = scene.writer()
+    lost.execute("INSERT INTO log (shard) SELECT 's' FROM generate_series(1, 200)")
+    lost.rollback()
+    before = scene.settled()
+    assert before.id == 202
+    started = scene.admin.execute("SELECT pg_postmaster_start_time()").fetchone()
+    scene.server.crash_one_session()
+    scene.reconnect()
+    # The server recovered without being started anew, and the ids that nobody had committed are given out again.
+    assert scene.admin.execute("SELECT pg_postmaster_start_time()").fetchone() == started
+    scene.writer()
+    (again,) = scene.admin.execute("SELECT last_value FROM log_id_seq").fetchone() or (0,)
+    assert again < before.id
+    assert selected(scene) != before.incarnation
+    assert scene.settled().id == 0
+
+
+def test_nothing_settled_outlives_a_restart_of_the_sequence(scene: Scene) -> None:
+    scene.insert(5)
+    before = scene.settled()
+    scene.admin.execute("TRUNCATE log RESTART IDENTITY")
+    scene.insert(7)
+    assert selected(scene) != before.incarnation
+    scene.writer()
+    settled = scene.settled()
+    assert (settled.id, len(settled.blockers)) == (0, 1)
+
+
+def test_nothing_is_settled_while_a_sequence_that_was_set_back_is_written(scene: Scene) -> None:
+    scene.insert(5)
+    assert scene.settled().id == 5
+    scene.admin.execute("DELETE FROM log")
+    scene.admin.execute("SELECT setval('log_id_seq', 2)")
+    writer = scene.writer()
+    assert scene.settled().id == 0
+    writer.commit()
+    assert scene.settled().id == 3
+
+
+def test_a_sequence_set_back_while_a_writer_is_awaited_settles_nothing_above_it(scene: Scene) -> None:
+    scene.insert(5)
+    writer = scene.writer()
+    assert scene.settled().id == 0
+    scene.admin.execute("SELECT setval('log_id_seq', 2)")
+    writer.rollback()
+    assert scene.settled().id == 2
+
+
+def test_a_table_that_was_replaced_is_refused(scene: Scene) -> None:
+    scene.insert(5)
+    before = scene.settled()
+    scene.admin.execute("ALTER TABLE log RENAME TO log_of_last_year")
+    scene.admin.execute(TABLE)
+    assert selected(scene) != before.incarnation
+    with pytest.raises(UnsafeSetup) as caught:
+        scene.settled()
+    assert caught.value.setup == "replaced_sequence"
+
+
+def test_a_table_that_is_gone_is_named(scene: Scene) -> None:
+    scene.settled()
+    scene.admin.execute("DROP TABLE log")
+    with pytest.raises(NotAMessageLog, match="the table or its sequence is gone"):
+        scene.settled()
+
+
+def test_a_privilege_that_was_taken_back_is_named(scene: Scene) -> None:
+    scene.admin.execute("CREATE ROLE gapless_reader")
+    try:
+        scene.admin.execute("GRANT USAGE ON SCHEMA of_a_log TO gapless_reader")
+        scene.admin.execute("GRANT SELECT ON log, log_id_seq TO gapless_reader")
+        scene.connection.exec_driver_sql("SET ROLE gapless_reader")
+        scene.settled()
+        scene.admin.execute("REVOKE SELECT ON log_id_seq FROM gapless_reader")
+        with pytest.raises(NotAMessageLog, match="the role may no longer read it"):
+            scene.settled()
+        scene.connection.exec_driver_sql("RESET ROLE")
+    finally:
+        scene.admin.execute("DROP OWNED BY gapless_reader")
+        scene.admin.execute("DROP ROLE gapless_reader")
+
+
+def test_a_standby_is_refused_and_what_was_settled_before_is_not_given(scene: Scene) -> None:
+    scene.insert(2)
+    assert scene.settled().id == 2
+    with scene.server.as_standby():
+        scene.reconnect()
+        for _ in range(2):
+            with pytest.raises(UnsafeSetup) as caught:
+                scene.settled()
+            assert caught.value.setup == "standby"
+    scene.reconnect()
+    assert scene.settled().id == 2
+
+
+# The connection
+
+
+def test_a_connection_inside_a_transaction_is_refused(scene: Scene) -> None:
+    scene.connection.exec_driver_sql("BEGIN")
+    with pytest.raises(InsideTransaction):
+        scene.settled()
+    scene.connection.exec_driver_sql("ROLLBACK")
+    assert scene.settled().id == 0
+
+
+def test_a_connection_that_is_not_in_autocommit_is_refused(scene: Scene) -> None:
+    engine = create_engine(scene.engine.url)
+    with engine.connect() as connection, pytest.raises(InsideTransaction, match="AUTOCOMMIT"):
+        scene.barrier.settled(connection)
+    engine.dispose()
+
+
+def test_a_session_whose_default_is_another_isolation_is_left_with_it(scene: Scene) -> None:
+    def default() -> str:
+        return str(scene.connection.exec_driver_sql("SHOW default_transaction_isolation").scalar_one())
+
+    scene.connection.exec_driver_sql(
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE"
+    )
+    writer = scene.writer()
+    assert scene.settled().id == 0
+    assert default() == "serializable"
+    writer.commit()
+    assert scene.settled().id == 1
+    assert default() == "serializable"
+
+
+def test_an_answer_is_given_again_while_it_is_fresh(scene: Scene) -> None:
+    clock = ManualClock()
+    barrier = SequenceBarrier(scene.log, freshness=2.0, clock=clock)
+    scene.insert()
+    assert barrier.settled(scene.connection).id == 1
+    scene.insert()
+    clock.advance(1.9)
+    assert barrier.settled(scene.connection).id == 1
+    clock.advance(0.2)
+    assert barrier.settled(scene.connection).id == 2
+
+
+def test_who_asks_while_another_thread_does_gets_the_last_answer_without_waiting(scene: Scene) -> None:
+    scene.insert()
+    assert scene.settled().id == 1
+    scene.insert()
+    # Held back at the sequence, the other thread's question takes as long as we like.
+    admin = scene.server.connect()
+    admin.execute("ALTER TABLE log_id_seq RENAME TO renamed")
+    answers: list[Settled] = []
+    other = scene.engine.connect()
+    (pid,) = other.exec_driver_sql("SELECT pg_backend_pid()").one()
+    asking = threading.Thread(target=lambda: answers.append(scene.barrier.settled(other)))
+    asking.start()
+    try:
+        waiting = "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted"
+        while scene.admin.execute(waiting, [pid]).fetchone() != (1,):
+            pass
+        assert scene.settled().id == 1
+    finally:
+        admin.rollback()
+        asking.join()
+        other.close()
+        admin.close()
+    assert answers[0].id == 2
+    assert scene.settled().id == 2
+
+
+def test_a_name_may_have_what_statements_use_for_parameters(scene: Scene) -> None:
+    scene.admin.execute(TABLE.replace("log", "\"50%:s 'log'\"", 1).encode())
+    log = LogTable(table="50%:s 'log'", terminal=("done",), ids="identity").reflect(scene.connection)
+    barrier = barrier_for(log)
+    scene.admin.execute(INSERT.replace("log", "\"50%:s 'log'\"", 1).encode())
+    assert barrier.settled(scene.connection).id == 1
+    assert barrier.settled(scene.connection).blockers == ()
