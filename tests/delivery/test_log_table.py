@@ -334,3 +334,22 @@ def test_postgresql_refuses_what_is_no_table(postgres_engine: Engine, statement:
 def test_names_on_postgresql_are_exact(postgres_engine: Engine) -> None:
     create_log(postgres_engine)
     assert "did you mean log?" in refused(postgres_engine, table="Log")
+
+
+def test_an_older_postgresql_is_refused(postgres_engine: Engine) -> None:
+    create_log(postgres_engine)
+    with postgres_engine.connect() as connection:
+        connection.dialect.server_version_info = (14, 9)
+        with pytest.raises(NotAMessageLog, match="PostgreSQL 14 is too old"):
+            declared(postgres_engine).reflect(connection)
+
+
+def test_another_database_is_refused() -> None:
+    from sqlalchemy.dialects import mysql
+
+    class Elsewhere:
+        dialect = mysql.dialect()
+
+    log = LogTable(table="log", terminal=("delivered",), ids="serial")
+    with pytest.raises(NotAMessageLog, match="mysql is no database whose open writers gapless can follow"):
+        log.reflect(Elsewhere())  # type: ignore[arg-type]
