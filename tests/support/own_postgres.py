@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, Engine, create_engine, make_url
+from sqlalchemy.pool import NullPool
 
 
 class OwnServer:
@@ -30,6 +31,13 @@ class OwnServer:
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
         return psycopg.connect(self.dsn, **options)
+
+    @contextlib.contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """In autocommit, without a pool."""
+        engine = create_engine(self.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+        yield engine
+        engine.dispose()
 
     def restart(self, mode: str = "fast") -> None:
         """`mode` as pg_ctl takes it: `immediate` is a crash of the whole server, with recovery at the start."""
