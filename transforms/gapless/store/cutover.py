@@ -1,6 +1,6 @@
 """The cutover: what the pure step decides, carried out in one transaction under the scope's lock, with its proof kept."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -8,29 +8,15 @@ from uuid import uuid4
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from gapless.progress import (
-    Bound,
-    ChainState,
-    Domain,
-    Handoff,
-    MemberBlocker,
-    Moves,
-    ReadingAgain,
-    RoutingProof,
-    Seal,
-    Standing,
-    Step,
-    bound_text,
-    step_towards_list,
-)
+from gapless.progress import Bound, ChainState, Domain, MemberBlocker, Step
 from gapless.store import schema
 from gapless.store.base import StoreBase
 from gapless.store.cap import cap_after_cutover
-from gapless.store.listing import departed_chains
+from gapless.store.listing import departed_successors
 from gapless.store.membership import IDS_PER_STATEMENT, is_changing, is_frozen, live_chains
-from gapless.store.records import CutoverResult
-from gapless.store.rows import policy_of
-from gapless.store.transit import PARTITION, TRANSIT
+from gapless.store.next_step import next_step
+from gapless.store.records import PARTITION, TRANSIT, CutoverResult
+from gapless.store.rows import chain_row, frontier_row, policy_of
 
 _chain = schema.chain.c
 _WAITING_FOR_A_CUTOVER = ("membership_changed", "handoff_unproven")
@@ -68,70 +54,16 @@ class Cutovers(StoreBase):
         live = live_chains(connection, row)
         chains = {chain["chain"]: chain for chain in live if chain["kind"] == PARTITION}
         transit = next((chain for chain in live if chain["kind"] == TRANSIT), None)
-        step = _decide(connection, row, chains, transit, domain)
+        step = _decide(connection, row, live, domain)
         accepted = step.changes
         if accepted and not dry_run:
             _carry_out(connection, row, chains, transit, step, domain, attempt, self._clock.now())
         return _result(row, step, chains, accepted=accepted)
 
 
-def _decide(
-    connection: Connection,
-    scope: RowMapping,
-    chains: Mapping[int, RowMapping],
-    transit: RowMapping | None,
-    domain: Domain,
-) -> Step:
-    standings = [_standing(row, scope, domain) for row in chains.values()]
-    heirs = {name for one in standings if one.seal for name in one.seal.successors or ()}
-    unknown = heirs - {one.partition for one in standings}
-    departed = {row["partition"] for row in departed_chains(connection, scope, sorted(unknown))}
-    return step_towards_list(
-        scope["generation"],
-        standings,
-        observed=scope["observed_generation"],
-        frontier=domain.from_key(scope["frontier"]),
-        list_bound=domain.from_key(scope["list_bound"]),
-        departed=departed,
-        proof=_routing_proof(scope, transit, domain),
-        show=_shown(domain),
-    )
-
-
-def _shown(domain: Domain) -> Callable[[Bound | None], str]:
-    return lambda bound: "nothing" if bound is None else bound_text(bound, domain)
-
-
-def _standing(row: RowMapping, scope: RowMapping, domain: Domain) -> Standing:
-    at, successors = domain.from_key(row["seal"]), row["successors"]
-    seal = None
-    if at is not None:
-        known = None if successors is None else tuple(successors)
-        seal = Seal(at, known, decommissioned=row["seal_basis"] == "operator")
-    return Standing(
-        chain=row["chain"],
-        partition=row["partition"],
-        generation=row["generation"],
-        member=row["epoch_in"] is not None,
-        listed=row["listed"] == scope["observation"],
-        bound=domain.from_key(row["bound"]),
-        read_to=domain.from_key(row["read_to"]),
-        seal=seal,
-        parents=tuple(row["parents"] or ()),
-    )
-
-
-def _routing_proof(scope: RowMapping, transit: RowMapping | None, domain: Domain) -> RoutingProof | None:
-    """What the job offers in proof of another routing generation, as it stands now."""
-    policy = policy_of(scope["membership"])
-    if policy.moves is not None:
-        return Moves(policy.moves)
-    if policy.handoff:
-        if transit is None:
-            return Handoff(None, settled=False)
-        settled = transit["state"] == ChainState.ENDED.value
-        return Handoff(domain.from_key(transit["bound"]), settled)
-    return ReadingAgain() if policy.reading_again else None
+def _decide(connection: Connection, scope: RowMapping, live: Sequence[RowMapping], domain: Domain) -> Step:
+    rows = [chain_row(row, domain) for row in live]
+    return next_step(frontier_row(scope), rows, departed_successors(connection, scope, rows))
 
 
 def _carry_out(

@@ -11,6 +11,8 @@ from gapless.paging.source import ListedPartition
 from gapless.progress import Domain, bound_text
 from gapless.progress.descent import descent_fault, overlap_fault
 from gapless.store import schema
+from gapless.store.next_step import gone_successors
+from gapless.store.records import ChainRow
 
 _WHERE = "the source's list of partitions"
 _NAMES_PER_STATEMENT = 5000
@@ -108,6 +110,14 @@ def departed_chains(connection: Connection, scope: RowMapping, names: Sequence[s
         )
         found += connection.execute(wanted).mappings()
     return found
+
+
+def departed_successors(
+    connection: Connection, scope: RowMapping, live: Sequence[ChainRow]
+) -> frozenset[str]:
+    """Of the successors that live chains name and that are not live: those that left in order in this lineage."""
+    gone = gone_successors(live)
+    return frozenset(row["partition"] for row in departed_chains(connection, scope, gone))
 
 
 def facts_of(entry: ListedPartition, stored: RowMapping | None, domain: Domain) -> dict[str, Any]:

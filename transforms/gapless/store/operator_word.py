@@ -13,18 +13,26 @@ from gapless.progress import NO_CAP, Bound, ChainState, bound_text
 from gapless.store import schema
 from gapless.store.base import StoreBase
 from gapless.store.membership import is_frozen, live_chains
-from gapless.store.records import FrontierRow, ScopeIdentity
+from gapless.store.records import PARTITION, FrontierRow, ScopeIdentity
 from gapless.store.rows import frontier_row
 from gapless.store.scopes import fingerprint
-from gapless.store.transit import PARTITION
 
 
 class OperatorWord(StoreBase):
     """What a person may state, and what becomes of it; each with its reason in the journal."""
 
-    def seal(self, scope: str, partition: str, at: Bound, reason: str, operator: str | None = None) -> int:
+    def seal(
+        self,
+        scope: str,
+        partition: str,
+        at: Bound,
+        reason: str,
+        operator: str | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> int:
         """State that a member or candidate holds nothing beyond `at`: it leaves at the next cutover, once it is promoted that
-        far, and the frontier is asserted from there on. The chains it was stated of.
+        far, and the frontier is asserted from there on. The chains it was stated of. `dry_run` checks and writes nothing.
 
         Raises MembershipRefused (no reason, no such partition, behind its bound, or the source has stated its end) and
         UnknownScope; then nothing was changed."""
@@ -32,11 +40,14 @@ class OperatorWord(StoreBase):
         now = self._clock.now()
 
         def work(connection: Connection) -> int:
-            row = self._scope_row(connection, scope, lock=True)
+            row = self._scope_row(connection, scope, lock=not dry_run)
             domain = self._domain(connection, scope)
             chains = _named(live_chains(connection, row), scope, partition)
             for chain in chains:
                 _require_sealable(chain, partition, domain.key(at), bound_text(at, domain))
+            if dry_run:
+                return len(chains)
+            for chain in chains:
                 connection.execute(
                     sa.update(schema.chain)
                     .where(schema.chain.c.chain == chain["chain"])
@@ -47,7 +58,7 @@ class OperatorWord(StoreBase):
             connection.execute(_scope(scope).values(changing=True))
             return len(chains)
 
-        return self._database.write(work)
+        return self._database.read(work) if dry_run else self._database.write(work)
 
     def rebuild(
         self,
@@ -77,7 +88,7 @@ class OperatorWord(StoreBase):
                 raise MembershipRefused(
                     f"lineage {row['lineage']} of scope {scope!r} has read nothing yet: there is nothing to rebuild",
                     where=self._database.where,
-                    remedy="gapless backfill JOB reads it",
+                    remedy="`gapless backfill JOB` reads it",
                 )
             if not dry_run:
                 _supersede(connection, row, reason, operator, now, identity)
@@ -100,6 +111,7 @@ def _named(live: Sequence[RowMapping], scope: str, partition: str) -> list[RowMa
         close = get_close_matches(partition, [row["partition"] for row in chains], 1)
         raise MembershipRefused(
             f"scope {scope!r} has no member or candidate {partition!r}",
+            where=f"scope {scope}",
             remedy=f"did you mean {close[0]!r}?" if close else "`gapless epoch show` names them",
         )
     return found
@@ -109,11 +121,13 @@ def _require_sealable(chain: RowMapping, partition: str, seal: bytes, at: str) -
     if chain["seal"] != b"" and chain["seal_basis"] == "source":
         raise MembershipRefused(
             f"the source itself has sealed partition {partition!r}",
+            where=f"scope {chain['scope']}",
             remedy="it leaves by that: `gapless epoch show` names what is missing",
         )
     if seal < chain["bound"]:
         raise MembershipRefused(
             f"a seal {at} lies behind the bound of partition {partition!r}",
+            where=f"scope {chain['scope']}",
             remedy="seal it at its bound, or above it: `gapless epoch show` tells how far it is proved",
         )
 

@@ -1,6 +1,6 @@
 """Reading a scope: one consistent snapshot for `status`, and streams of what may be long."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
@@ -11,7 +11,18 @@ from gapless.errors import ForeignLineage
 from gapless.progress import ChainState, Domain
 from gapless.store import rows, schema
 from gapless.store.base import StoreBase
-from gapless.store.records import DeadLetter, Listed, PromotionRow, RunRow, Snapshot, Totals, Violation
+from gapless.store.listing import departed_successors
+from gapless.store.membership import is_frozen
+from gapless.store.records import (
+    DeadLetter,
+    Listed,
+    PromotionRow,
+    RunRow,
+    Snapshot,
+    SupersededLineage,
+    Totals,
+    Violation,
+)
 
 T = TypeVar("T")
 
@@ -30,21 +41,25 @@ class Reading(StoreBase):
                 column.scope == scope, column.lineage == row["lineage"], schema.is_live()
             )
             chains = connection.execute(live.order_by(column.chain)).mappings()
-            found = (
-                sa.select(sa.func.count())
-                .select_from(schema.violation)
-                .where(schema.violation.c.scope == scope)
-            )
+            known = [rows.chain_row(chain, domain) for chain in chains]
+            violations = _violations(connection, scope)
             return Snapshot(
                 scope=rows.frontier_row(row),
-                chains=[rows.chain_row(chain, domain) for chain in chains],
+                chains=known,
                 run=_latest_run(connection, scope),
-                violations=connection.execute(found).scalar_one(),
+                violations=violations.get(row["lineage"], 0),
                 as_of=self._clock.now(),
                 totals=_totals(connection, row),
+                frozen=is_frozen(connection, row),
+                departed=departed_successors(connection, row, known),
+                superseded=_superseded(connection, row, domain, violations),
             )
 
         return self._database.read(work)
+
+    def violations_of(self, scope: str, lineage: int) -> int:
+        """How many violations were recorded in a lineage of the scope."""
+        return self._database.read(lambda connection: _violations(connection, scope)).get(lineage, 0)
 
     def promotions(
         self, scope: str, lineage: int | None = None, *, every: bool = False
@@ -132,6 +147,27 @@ def _totals(connection: Connection, scope: RowMapping) -> Totals:
         chain.scope == scope["scope"], chain.lineage == scope["lineage"], _in_data_set()
     )
     return Totals(*(int(value) for value in connection.execute(sums).one()))
+
+
+def _violations(connection: Connection, scope: str) -> dict[int, int]:
+    """How many were recorded, by lineage."""
+    column = schema.violation.c
+    found = sa.select(column.lineage, sa.func.count()).where(column.scope == scope).group_by(column.lineage)
+    return {row[0]: row[1] for row in connection.execute(found)}
+
+
+def _superseded(
+    connection: Connection, scope: RowMapping, domain: Domain, violations: Mapping[int, int]
+) -> list[SupersededLineage]:
+    """Every lineage but the first was begun by a rebuild, which wrote down what it ended."""
+    if scope["lineage"] == 1:
+        return []
+    column = schema.journal.c
+    wanted = sa.select(schema.journal).where(column.scope == scope["scope"], column.action == "rebuild")
+    return [
+        rows.superseded_lineage(row, domain, violated=violations.get(row["lineage"], 0) > 0)
+        for row in connection.execute(wanted.order_by(column.number)).mappings()
+    ]
 
 
 def _latest_run(connection: Connection, scope: str) -> RunRow | None:

@@ -6,6 +6,9 @@ from datetime import datetime
 
 from gapless.progress import Bound, ChainState, Domain, MemberBlocker, Position
 
+PARTITION, TRANSIT = "partition", "transit"
+"""Kinds of chains: a partition's, or that of the events in transit between two routing generations."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScopeIdentity:
@@ -117,6 +120,7 @@ class Violation:
     position: Position | None = None
     bound: Bound | None = None
     recorded_at: datetime | None = None
+    lineage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +219,29 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class SupersededLineage:
+    """A lineage that a rebuild has ended: what was published of it until then. Its files stay listed under it.
+
+    `violated`: the source was found to have broken a promise in it."""
+
+    lineage: int
+    epoch: int
+    after: Bound | None
+    frontier: Bound | None
+    basis: str
+    list_certified: bool
+    violated: bool
+    reason: str
+    operator: str | None
+    superseded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that `status` needs, of one consistent read. Candidates are in `chains` too (epoch_in None)."""
+    """All that `status` needs, of one consistent read. Candidates are in `chains` too (epoch_in None).
+
+    `violations` are the present lineage's. `frozen`: the lineage has a membership epoch. `departed` are those of the chains'
+    successors that have left in order; `superseded` the lineages before this one, the oldest first."""
 
     scope: FrontierRow
     chains: Sequence[ChainRow]
@@ -224,6 +249,9 @@ class Snapshot:
     violations: int
     as_of: datetime
     totals: Totals = Totals()
+    frozen: bool = True
+    departed: frozenset[str] = frozenset()
+    superseded: Sequence[SupersededLineage] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from gapless.store.records import (
     MembershipPolicy,
     PromotionRow,
     RunRow,
+    SupersededLineage,
     Violation,
 )
 
@@ -135,6 +136,24 @@ def violation(row: RowMapping, domain: Domain) -> Violation:
         position=read_position(domain, row["position"]),
         bound=domain.from_key(row["bound"]),
         recorded_at=row["recorded_at"],
+        lineage=row["lineage"],
+    )
+
+
+def superseded_lineage(row: RowMapping, domain: Domain, *, violated: bool) -> SupersededLineage:
+    """Of a rebuild's entry in the journal."""
+    detail = row["detail"]
+    return SupersededLineage(
+        lineage=row["lineage"],
+        epoch=detail["epoch"],
+        after=domain.from_key(bytes.fromhex(detail["after"])),
+        frontier=domain.from_key(bytes.fromhex(detail["frontier"])),
+        basis=detail["basis"],
+        list_certified=detail["list_certified"],
+        violated=violated,
+        reason=row["reason"],
+        operator=row["operator"],
+        superseded_at=row["recorded_at"],
     )
 
 
