@@ -4,12 +4,15 @@ Every frontier is judged after the storm, when no transaction is open any more: 
 range must be the ones that were visible, and terminal, when it was claimed.
 """
 
+import contextlib
+
 import pytest
 from own_postgres import OwnServer
 from simpler_methods import SIMPLER, by_the_barrier
-from writer_storm import Look, Storm
+from writer_storm import SHARDS, TERMINAL, Claim, Look, Observer, Storm
 
-from gapless.delivery import LogTable, barrier_for
+from gapless.delivery import LogTable, MessageLog, barrier_for
+from gapless.errors import CoverageMoved, DatabaseUnavailable
 
 BARRIER = "the barrier"
 
@@ -50,6 +53,42 @@ def test_no_frontier_is_false_in_a_storm_with_a_crash_in_the_middle(storm: Storm
     assert claimed > 100
     assert false == 0
     assert storm.false()["plain minimum"] > 0
+
+
+def worker_of(log: MessageLog) -> Look:
+    """Claims what is due, hands it on, and covers it, for one shard after another."""
+
+    def look(observer: Observer) -> None:
+        for shard in SHARDS:
+            with contextlib.suppress(DatabaseUnavailable, CoverageMoved):
+                due = log.claim(shard)
+                if due is not None:
+                    handed_on = Claim(shard, due.after, due.through, due.rows, None, 0)
+                    observer.storm.claims[observer.name].append(handed_on)
+                    log.cover(due)
+
+    return look
+
+
+def test_ranges_handed_on_in_a_storm_hold_each_row_once_over_a_crash(storm: Storm) -> None:
+    # Two logs, as in two processes, and two workers on each.
+    logs = [MessageLog(storm.server.url, table="log", terminal=TERMINAL, ids="identity") for _ in range(2)]
+    try:
+        for log in logs:
+            log.install()
+        workers = {f"worker {number}": worker_of(logs[number % 2]) for number in range(4)}
+        storm.blow(workers, seconds=6, trouble=storm.server.crash_one_session)
+        assert not any(storm.false().values())
+        handed_on = {claim for claims in storm.claims.values() for claim in claims}
+        for shard in SHARDS:
+            ranges = sorted((claim.after, claim.through) for claim in handed_on if claim.shard == shard)
+            assert len(ranges) > 20
+            assert [after for after, _ in ranges] == [0, *(through for _, through in ranges[:-1])]
+            assert logs[0].coverage(shard) in (ranges[-1][0], ranges[-1][1])
+        assert logs[0].violations() == []
+    finally:
+        for log in logs:
+            log.close()
 
 
 @pytest.mark.soak
