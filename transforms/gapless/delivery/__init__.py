@@ -5,7 +5,7 @@
     barrier       how it is found on either database, without waiting for a writer
     setups        set-ups on which no safe answer exists, refused by name
     message_log   `MessageLog`: frontier, newly covered rows, claims, coverage
-    worker        `run`: acts on what is newly covered, shard by shard
+    worker        `Worker`: acts on what is newly covered, shard by shard
     violations    what contradicts a coverage, recorded with its id
     statements    every statement, once; indexes, plans: what answers them, and the check that it does
 
@@ -19,6 +19,7 @@ from gapless.delivery.message_log import MessageLog
 from gapless.delivery.settled import Barrier, OpenWriter, Settled
 from gapless.delivery.setups import refuse_unsafe, unsafe_setups, watch
 from gapless.delivery.violations import Violation
+from gapless.delivery.worker import Held, RangeEffect, Work, Worker, work_shard
 from gapless.progress import DeliveryBlocker, DeliveryFrontier
 
 __all__ = [
@@ -26,14 +27,19 @@ __all__ = [
     "CoveredRange",
     "DeliveryBlocker",
     "DeliveryFrontier",
+    "Held",
     "LogTable",
     "MessageLog",
     "OpenWriter",
+    "RangeEffect",
     "ReflectedLog",
     "Settled",
     "Violation",
+    "Work",
+    "Worker",
     "barrier_for",
     "refuse_unsafe",
     "unsafe_setups",
     "watch",
+    "work_shard",
 ]

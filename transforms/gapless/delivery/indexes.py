@@ -1,22 +1,24 @@
 """The two indexes of a message log: found where they or their equals are there, built where not.
 
 An equal index has (shard, id) as its first columns, in the order and collation of the columns; the one on open rows also has
-the predicate, which on PostgreSQL the planner itself is asked about.
+the predicate, whatever the order of its statuses.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import OperationalError
 
 from gapless.delivery.log_table import ReflectedLog, quoted
 from gapless.delivery.own_tables import OwnTables, indexes_ddl
-from gapless.delivery.plans import postgresql_scans
-from gapless.delivery.statements import Indexes, first_open_sql, psycopg_text
+from gapless.delivery.statements import Indexes, psycopg_text
 from gapless.errors import MessageLogError, UnsafeSetup
 
 _CANDIDATES = """
-SELECT i.relname AS name, x.indisvalid AND x.indisready AND x.indislive AS valid, x.indpred IS NOT NULL AS partial
+SELECT i.relname AS name, x.indisvalid AND x.indisready AND x.indislive AS valid, pg_get_expr(x.indpred, x.indrelid) AS predicate
 FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_am m ON m.oid = i.relam
 JOIN pg_attribute s ON s.attrelid = x.indrelid AND s.attname = %(shard)s
 JOIN pg_attribute d ON d.attrelid = x.indrelid AND d.attname = %(id)s
@@ -26,7 +28,7 @@ AND x.indcollation[0] = s.attcollation
 AND (SELECT bool_and(o.opcdefault) FROM pg_opclass o WHERE o.oid IN (x.indclass[0], x.indclass[1]))
 ORDER BY i.relname
 """
-_BUILDING = "gapless builds indexes on this table"
+_LOCK = "(1735419500, %(table)s::oid::int)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,16 @@ def find_indexes(connection: Connection, log: ReflectedLog, own: OwnTables) -> F
     return _on_postgresql(connection, log, own)
 
 
-def refuse_invalid(found: FoundIndexes, log: ReflectedLog) -> None:
-    """Raises UnsafeSetup, which names the index that a failed build has left: inserts pay for it, and nothing uses it."""
+def usable_indexes(connection: Connection, log: ReflectedLog, own: OwnTables) -> FoundIndexes:
+    """What is there, with none that is invalid.
+
+    Raises UnsafeSetup, which names the index that a failed build has left: inserts pay for it, and nothing uses it. Raises
+    MessageLogError while another process is still building it."""
+    found = find_indexes(connection, log, own)
+    if not found.invalid:
+        return found
+    with _building(connection, log):
+        found = find_indexes(connection, log, own)
     if found.invalid:
         names = ", ".join(f"{quoted(log.schema)}.{quoted(name)}" for name in found.invalid)
         raise UnsafeSetup(
@@ -59,35 +69,37 @@ def refuse_invalid(found: FoundIndexes, log: ReflectedLog) -> None:
             remedy=f"DROP INDEX CONCURRENTLY {names}, then install again",
             setup="invalid_index",
         )
+    return found
 
 
 def build_indexes(connection: Connection, log: ReflectedLog, own: OwnTables) -> FoundIndexes:
-    """Build what is missing; on PostgreSQL without blocking a writer, outside of any transaction.
+    """Build what is missing; on PostgreSQL without blocking a writer, outside of any transaction. Raises as `usable_indexes`."""
+    if usable_indexes(connection, log, own).complete is None:
+        with _building(connection, log):
+            _create(connection, log, own, find_indexes(connection, log, own))
+    return usable_indexes(connection, log, own)
 
-    Raises UnsafeSetup where an invalid one stands in the way, MessageLogError while another process is building."""
-    found = find_indexes(connection, log, own)
-    refuse_invalid(found, log)
-    if found.complete is not None:
-        return found
+
+@contextmanager
+def _building(connection: Connection, log: ReflectedLog) -> Iterator[None]:
+    """Only one process builds. Raises MessageLogError where another one does.
+
+    Who waited for the lock would have a snapshot, for which the builder waits in turn: so nobody waits."""
     if log.dialect == "sqlite":
-        _create(connection, log, own, found)
-        return find_indexes(connection, log, own)
-    # Who waited for this lock would have a snapshot, for which the builder waits in turn: so nobody waits.
+        yield
+        return
     lock = {"table": log.relation}
-    if not connection.exec_driver_sql(
-        "SELECT pg_try_advisory_lock(1735419500, %(table)s::oid::int)", lock
-    ).scalar_one():
+    if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{_LOCK}", lock).scalar_one():
         raise MessageLogError(
-            f"another process is building the indexes ({_BUILDING})",
+            "another process is building the indexes",
             where=log.where,
             remedy="wait for it, then install again: what it has built is recognised",
         )
     try:
-        _create(connection, log, own, found)
+        yield
     finally:
         if not connection.invalidated:
-            connection.exec_driver_sql("SELECT pg_advisory_unlock(1735419500, %(table)s::oid::int)", lock)
-    return find_indexes(connection, log, own)
+            connection.exec_driver_sql(f"SELECT pg_advisory_unlock{_LOCK}", lock)
 
 
 def _create(connection: Connection, log: ReflectedLog, own: OwnTables, found: FoundIndexes) -> None:
@@ -101,17 +113,55 @@ def _on_postgresql(connection: Connection, log: ReflectedLog, own: OwnTables) ->
     candidates = connection.exec_driver_sql(_CANDIDATES, names).all()
     ours = (own.open_index, own.all_index)
     invalid = tuple(row.name for row in candidates if not row.valid and row.name in ours)
-    valid = [row for row in candidates if row.valid]
-    whole = [row.name for row in valid if not row.partial]
-    partial = [row.name for row in valid if row.partial]
-    open_index = own.open_index if own.open_index in partial else None
-    if open_index is None and partial:
-        # Of an equal predicate the planner leaves nothing to be checked row by row.
-        for scan in postgresql_scans(connection, log, first_open_sql(log)):
-            if scan.index in partial and not scan.filter:
-                open_index = scan.index
-    return FoundIndexes(
-        open_index, own.all_index if own.all_index in whole else next(iter(whole), None), invalid
+    wanted = (log.status_sql, frozenset(log.terminal_sql))
+    whole = [row.name for row in candidates if row.valid and row.predicate is None]
+    # Our own name says by its digest which predicate it has.
+    partial = [
+        row.name
+        for row in candidates
+        if row.valid
+        and row.predicate is not None
+        and (row.name == own.open_index or open_predicate(row.predicate) == wanted)
+    ]
+    return FoundIndexes(_ours_first(partial, own.open_index), _ours_first(whole, own.all_index), invalid)
+
+
+def _ours_first(names: list[str], ours: str) -> str | None:
+    return ours if ours in names else next(iter(names), None)
+
+
+def open_predicate(deparsed: str | None) -> tuple[str, frozenset[str]] | None:
+    """Column and literals of `(column IN (literals)) IS NOT TRUE`, as PostgreSQL writes it back; None for another predicate.
+
+    >>> open_predicate("((status = ANY (ARRAY['a'::text, 'b'::text])) IS NOT TRUE)") == ('"status"', frozenset(["'a'", "'b'"]))
+    True
+    >>> open_predicate("(((s)::text = ANY ((ARRAY['a'::character varying])::text[])) IS NOT TRUE)")
+    ('"s"', frozenset({"'a'"}))
+    >>> open_predicate("((state = '-1'::integer) IS NOT TRUE)")
+    ('"state"', frozenset({'-1'}))
+    >>> open_predicate("(status <> 'a'::text)") is None
+    True
+    """
+    texts: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        texts.append(match[0])
+        return f"${len(texts) - 1}$"
+
+    bare = re.sub(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""", keep, deparsed or "")
+    bare = re.sub(r"::(?:character varying|[\w$.]+)(?:\[\])?", "", re.sub(r"\(\d+\)", "", bare))
+    match = re.fullmatch(r"(\S+) = (?:ANY ARRAY\[(.*)\]|(\S+)) IS NOT TRUE", re.sub(r"[()]", "", bare))
+    if match is None:
+        return None
+
+    def kept(part: str) -> str:
+        return re.sub(r"\$(\d+)\$", lambda found: texts[int(found[1])], part.strip())
+
+    column = kept(match[1])
+    literals = (kept(part) for part in (match[2] or match[3]).split(","))
+    return (
+        column if column.startswith('"') else quoted(column),
+        frozenset(re.sub(r"^'(-\d+)'$", r"\1", literal) for literal in literals),
     )
 
 
@@ -129,7 +179,7 @@ def _on_sqlite(connection: Connection, log: ReflectedLog, own: OwnTables) -> Fou
             continue
         if not partial:
             all_index = all_index or name
-        elif open_index is None and _predicate(connection, log, name) == _normalised(log.open_sql):
+        elif open_index is None and _answers(connection, log, name):
             open_index = name
     return FoundIndexes(open_index, all_index)
 
@@ -137,6 +187,19 @@ def _on_sqlite(connection: Connection, log: ReflectedLog, own: OwnTables) -> Fou
 def _collation(log: ReflectedLog) -> str:
     _, _, named = log.shard_ddl.rpartition(" COLLATE ")
     return named.strip('"').upper() if " COLLATE " in log.shard_ddl else "BINARY"
+
+
+def _answers(connection: Connection, log: ReflectedLog, index: str) -> bool:
+    """Whether it is an index on exactly the open rows, and SQLite sees that: it compares predicates word by word."""
+    if _predicate(connection, log, index) != _normalised(log.open_sql):
+        return False
+    try:
+        connection.exec_driver_sql(
+            f"EXPLAIN SELECT 1 FROM {log.table_sql} INDEXED BY {quoted(index)} WHERE {log.open_sql}"  # noqa: S608
+        ).close()
+    except OperationalError:
+        return False
+    return True
 
 
 def _predicate(connection: Connection, log: ReflectedLog, index: str) -> str:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from gapless.delivery.database import execute
-from gapless.delivery.indexes import build_indexes, find_indexes, refuse_invalid
+from gapless.delivery.indexes import build_indexes, find_indexes, usable_indexes
 from gapless.delivery.log_table import ReflectedLog
 from gapless.delivery.own_tables import FORMAT, OwnTables, declaration, tables_ddl
 from gapless.delivery.statements import Indexes, psycopg_text
@@ -72,7 +72,6 @@ def create_indexes(
     """The indexes in use, and the names of those that were built for it."""
     before = find_indexes(connection, log, own)
     after = build_indexes(connection, log, own)
-    refuse_invalid(after, log)
     if after.complete is None:
         raise MessageLogError("an index was built and is not found", where=log.where, remedy="install again")
     known = {before.open, before.all}
@@ -80,9 +79,8 @@ def create_indexes(
 
 
 def installed_indexes(connection: Connection, log: ReflectedLog, own: OwnTables) -> Indexes:
-    """Raises NotInstalled where one is missing, UnsafeSetup where it is invalid."""
-    found = find_indexes(connection, log, own)
-    refuse_invalid(found, log)
+    """Raises NotInstalled where one is missing, and as `usable_indexes`."""
+    found = usable_indexes(connection, log, own)
     if found.complete is None:
         kinds = [kind for kind, name in (("open", found.open), ("all", found.all)) if name is None]
         raise NotInstalled(

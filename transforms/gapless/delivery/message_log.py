@@ -11,7 +11,7 @@ from gapless.delivery.barrier import barrier_for
 from gapless.delivery.coverage import CoveredRange, Shard, ShardState, Tally
 from gapless.delivery.database import LogDatabase, execute
 from gapless.delivery.failures import ConnectionBroke
-from gapless.delivery.indexes import find_indexes, refuse_invalid
+from gapless.delivery.indexes import find_indexes, usable_indexes
 from gapless.delivery.installing import Installation
 from gapless.delivery.log_reader import LogReader
 from gapless.delivery.log_table import Ids, LogTable, ReflectedLog
@@ -103,7 +103,7 @@ class MessageLog:
         to differ from what was installed before; coverage stays as it is. Raises UnsafeSetup, where they differ and this was
         not said, where an invalid index stands in the way, and where a plan does not use its index."""
         with self._database.connection() as connection:
-            refuse_invalid(find_indexes(connection, self._log, self._own), self._log)
+            usable_indexes(connection, self._log, self._own)
         with self._database.write() as connection:
             created = installing.create_tables(connection, self._log, self._own, redeclare=redeclare)
         with self._database.connection() as connection:

@@ -125,11 +125,6 @@ def statements(
     return Statements(**{name: write(text) for name, text in texts.items()})
 
 
-def first_open_sql(log: ReflectedLog) -> str:
-    """The first open row of a shard as the driver takes it, by whichever index the database chooses."""
-    return _for_driver(log)(_first_open(log, log.table_sql))
-
-
 def _first_open(log: ReflectedLog, rows: str) -> str:
     return (
         f"SELECT {log.id_sql} AS id, {log.status_sql} AS status FROM {rows}\n"
