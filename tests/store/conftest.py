@@ -18,10 +18,12 @@ from sqlalchemy.pool import NullPool
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.progress import Bound, IntegerDomain
-from gapless.store import Store, open_store
+from gapless.store import Store, open_store, schema
 from gapless.store.records import (
     ChainRow,
+    CutoverResult,
     DeadLetter,
+    EpochRow,
     FrontierRow,
     MembershipPolicy,
     Observed,
@@ -29,6 +31,7 @@ from gapless.store.records import (
     ScopeIdentity,
     Violation,
 )
+from gapless.store.rows import epoch_row
 
 T = TypeVar("T")
 
@@ -118,6 +121,45 @@ class Scene:
 
     def frontier(self) -> Bound | None:
         return self.store.scope("orders").frontier
+
+    def live(self, partition: str, generation: str | None = None) -> ChainRow:
+        """The one live chain of the partition (under that routing generation, where one is named)."""
+        chains = self.store.snapshot("orders").chains
+        (row,) = [
+            row for row in chains if row.partition == partition and generation in (None, row.generation)
+        ]
+        return row
+
+    def bring(
+        self, partition: str, position: int | None, generation: str | None = None, **changes: Any
+    ) -> ChainRow:
+        """Take the partition's live chain for run 1 and promote a page of it that is certified through `position`."""
+        taken = self.store.take(self.live(partition, generation).chain, 1)
+        assert taken is not None
+        return self.advance(taken, position, **changes)  # type: ignore[arg-type]
+
+    def start(self, generation: str = "", **bounds: int) -> None:
+        """Freeze epoch 1 of these partitions, each promoted through its position, and publish."""
+        self.observe(*bounds, generation=generation)
+        for name, position in bounds.items():
+            self.bring(name, position)
+        self.publish()
+
+    def cutover(self, **options: Any) -> CutoverResult:
+        return self.store.cutover("orders", **options)
+
+    def epochs(self) -> list[EpochRow]:
+        """Every membership epoch that was ever opened, in order."""
+        domain = self.store.scope("orders").domain
+        with self.connection() as connection:
+            found = connection.execute(sa.select(schema.epoch).order_by(schema.epoch.c.epoch)).mappings()
+            return [epoch_row(row, domain) for row in found]
+
+    def members_now(self) -> list[str]:
+        return sorted(row.partition for row in self.store.snapshot("orders").chains if row.is_member)
+
+    def candidates_now(self) -> list[str]:
+        return sorted(row.partition for row in self.store.snapshot("orders").chains if row.is_candidate)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from gapless.progress.certificate import Assertion, Certificate, Estimate
     from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
     from gapless.progress.cutover_step import (
-        Cutover,
         Handoff,
         Moves,
         ReadingAgain,
         RoutingProof,
         Standing,
         Step,
-        cutover,
         step_towards_list,
     )
     from gapless.progress.decimals import parse_decimal_units
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     )
     from gapless.progress.description import domain_from, infer_domain
     from gapless.progress.domain import Domain, IntegerDomain, TextDomain, bound_text, coarsen
+    from gapless.progress.exact_cutover import Cutover, cutover
     from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
     from gapless.progress.gaps import Gaps
     from gapless.progress.keys import NO_BOUND, NO_CAP
@@ -70,7 +69,7 @@ _HOMES = {
         "bound": "Bound Position highest",
         "certificate": "Assertion Certificate Estimate",
         "checkpoint": "ChainState Checkpoint PageAttempt",
-        "cutover_step": "Cutover Handoff Moves ReadingAgain RoutingProof Standing Step cutover step_towards_list",
+        "cutover_step": "Handoff Moves ReadingAgain RoutingProof Standing Step step_towards_list",
         "decimals": "parse_decimal_units",
         "delivery": (
             "DELIVERY_BLOCKER_CODES CoverCode DeliveryBlocker DeliveryFrontier delivered_through judge_cover"
@@ -78,6 +77,7 @@ _HOMES = {
         ),
         "description": "domain_from infer_domain",
         "domain": "Domain IntegerDomain TextDomain bound_text coarsen",
+        "exact_cutover": "Cutover cutover",
         "frontier": "Frontier FrontierValue Scalar Vector Withheld",
         "gaps": "Gaps",
         "keys": "NO_BOUND NO_CAP",

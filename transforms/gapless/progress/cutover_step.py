@@ -5,12 +5,12 @@ leaving are separate, so that a step takes whoever is proved and names what is m
 generation comes in whole or not at all.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gapless.progress.blockers import MemberBlocker
 from gapless.progress.bound import Bound, highest
-from gapless.progress.membership import Membership, MembershipCode, Seal, judge_join, judge_seal, reaches
+from gapless.progress.membership import MembershipCode, Seal, judge_join, judge_seal, reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def step_towards_list(
     if lack is None:
         return step
     unproven = MemberBlocker("handoff_unproven", "", lack)
-    return Step(generation, missing=_ordered((*step.missing, unproven)))
+    return Step(generation, missing=in_order_of_weight((*step.missing, unproven)))
 
 
 def _same_routing(
@@ -151,8 +151,7 @@ def _same_routing(
         if one.chain in leaving:
             continue
         if one.drained:
-            unknown = _missing_successor(one, present, departed) or "its successors wait for each other"
-            missing.append(MemberBlocker("missing_successor", one.partition, unknown))
+            missing.append(_waiting_for_successors(one, present, departed))
         elif not one.listed or one.seal is not None:
             missing.append(_unsealed(one, show))
         elif (lack := lacks.get(one.chain)) is not None:
@@ -162,7 +161,7 @@ def _same_routing(
         entering=tuple(sorted(entering)),
         leaving=tuple(sorted(leaving)),
         dropped=tuple(dropped),
-        missing=_ordered(missing),
+        missing=in_order_of_weight(missing),
     )
 
 
@@ -225,7 +224,11 @@ def _read_again(
     staying = {one.partition for one in new if not one.drained}
     leaving = _in_order([*new, *ended], staying, departed)
     present = {*staying, *(one.partition for one in leaving.values())}
-    missing = [blocker for one in new if (blocker := _lack_of_reading(one, frontier, show)) is not None]
+    missing = []
+    for one in new:
+        unread = _lack_of_reading(one, frontier, present, departed, show)
+        if unread is not None and one.chain not in leaving:
+            missing.append(unread)
     replaced: list[int] = []
     dropped: list[int] = []
     for one in old:
@@ -238,15 +241,14 @@ def _read_again(
             lack = f"it has not been read under routing generation {observed!r}"
             missing.append(MemberBlocker("not_joined", one.partition, lack))
         elif one.drained:
-            unknown = _missing_successor(one, present, departed) or "its successors wait for each other"
-            missing.append(MemberBlocker("missing_successor", one.partition, unknown))
+            missing.append(_waiting_for_successors(one, present, departed))
         elif not everything_is_listed:
             missing.append(_unsealed(one, show))
     if not new:
         lack = f"nothing has been read under routing generation {observed!r}"
         missing.append(MemberBlocker("handoff_unproven", "", lack))
     if missing:
-        return Step(generation, missing=_ordered(missing))
+        return Step(generation, missing=in_order_of_weight(missing))
     enter_to_leave = [one.chain for one in ended if one.chain in leaving and not one.member]
     return Step(
         observed,
@@ -258,33 +260,51 @@ def _read_again(
     )
 
 
-def _lack_of_reading(one: Standing, frontier: Bound | None, show: Show) -> MemberBlocker | None:
-    """What keeps a chain of the new generation from standing in for the old one."""
-    if one.drained:
-        return None
-    if not one.listed:
+def _lack_of_reading(
+    one: Standing, frontier: Bound | None, present: Container[str], departed: Container[str], show: Show
+) -> MemberBlocker | None:
+    """What keeps a chain of the new generation, which does not leave at once, from standing in for the old one."""
+    if not one.listed and not one.drained:
         return _unsealed(one, show)
     if reaches(one.bound, frontier):
         return None
+    if one.drained:
+        # It ended behind the frontier: what lies between is with whoever carries on.
+        return _waiting_for_successors(one, present, departed)
     return MemberBlocker("not_joined", one.partition, _short(one.bound, frontier, show))
 
 
 def _in_order(
-    standings: Iterable[Standing], staying: Collection[str], departed: Container[str]
+    standings: Iterable[Standing], staying: Container[str], departed: Container[str]
 ) -> dict[int, Standing]:
     """Who has ended, is drained, and has everybody who carries on from it accounted for, at any depth; by chain.
 
-    Partitions that name each other as successors never get in: nobody carries on from them."""
-    pending = {one.chain: one for one in standings if one.drained}
-    present = set(staying)
+    Partitions that name each other as successors never get in: nobody carries on from them. A line of descent may be long: each
+    partition is looked at once for each of its successors."""
+    lacking: dict[int, set[str]] = {}
+    waiting: dict[str, list[Standing]] = {}
+    ready: list[Standing] = []
+    for one in standings:
+        if one.seal is None or not one.drained:
+            continue
+        if one.seal.decommissioned:
+            ready.append(one)
+        elif one.seal.successors is not None:
+            names = {name for name in one.seal.successors if name not in staying and name not in departed}
+            lacking[one.chain] = names
+            for name in names:
+                waiting.setdefault(name, []).append(one)
+            if not names:
+                ready.append(one)
     accounted: dict[int, Standing] = {}
-    while True:
-        more = [one for one in pending.values() if _missing_successor(one, present, departed) is None]
-        if not more:
-            return accounted
-        for one in more:
-            accounted[one.chain] = pending.pop(one.chain)
-            present.add(one.partition)
+    while ready:
+        one = ready.pop()
+        accounted[one.chain] = one
+        for other in waiting.pop(one.partition, ()):
+            lacking[other.chain].discard(one.partition)
+            if not lacking[other.chain]:
+                ready.append(other)
+    return accounted
 
 
 def _missing_successor(one: Standing, present: Container[str], departed: Container[str]) -> str | None:
@@ -296,6 +316,13 @@ def _missing_successor(one: Standing, present: Container[str], departed: Contain
         if successor not in present and successor not in departed:
             return f"{successor}, which carries on from it, neither enters nor has left in order"
     return None
+
+
+def _waiting_for_successors(
+    one: Standing, present: Container[str], departed: Container[str]
+) -> MemberBlocker:
+    lack = _missing_successor(one, present, departed) or "its successors wait for each other"
+    return MemberBlocker("missing_successor", one.partition, lack)
 
 
 def _unsealed(one: Standing, show: Show) -> MemberBlocker:
@@ -325,90 +352,6 @@ def _short(bound: Bound | None, frontier: Bound | None, show: Show) -> str:
 _ORDER = ("unsealed_member", "missing_successor", "not_joined", "handoff_unproven")
 
 
-def _ordered(missing: Iterable[MemberBlocker]) -> tuple[MemberBlocker, ...]:
+def in_order_of_weight(missing: Iterable[MemberBlocker]) -> tuple[MemberBlocker, ...]:
     """Leavers first: where one may not go, who comes in its place is the lesser question."""
     return tuple(sorted(missing, key=lambda one: (_ORDER.index(one.code), one.partition)))
-
-
-@dataclass(frozen=True, slots=True)
-class Cutover:
-    """`membership` is the next epoch's, None where `missing` names what lacks proof: nothing changes then.
-
-    >>> Cutover(None, (MemberBlocker("not_joined", "c"),)).code
-    <MembershipCode.NOT_JOINED: 'NOT_JOINED'>
-    """
-
-    membership: Membership | None
-    missing: tuple[MemberBlocker, ...] = ()
-
-    @property
-    def code(self) -> MembershipCode:
-        """OK, or the first thing that is missing.
-
-        >>> Cutover(Membership(2, "", frozenset("a"))).code
-        <MembershipCode.OK: 'OK'>
-        """
-        return MembershipCode(self.missing[0].code.upper()) if self.missing else MembershipCode.OK
-
-
-def cutover(
-    current: Membership,
-    listed: Collection[str],
-    *,
-    bounds: Mapping[str, Bound | None],
-    seals: Mapping[str, Seal],
-    departed: Container[str] = frozenset(),
-    published: Bound | None = None,
-    generation: str | None = None,
-    proof: RoutingProof | None = None,
-) -> Cutover:
-    """The next membership epoch, made of exactly `listed` and reached in one step, or all that is missing for it.
-
-    `bounds` holds the members, and the candidates that are read from an explicit start: whoever is in it must be
-    listed or leave in order, whoever is listed must be in it. `departed` left in order at an earlier cutover. Another
-    `generation` than the current one needs a `proof`.
-
-    >>> was = Membership(1, "", frozenset({"p0", "p1"}))
-    >>> bounds = {"p0": Bound.through(100), "p1": Bound.through(20)}
-    >>> cutover(was, ["p0"], bounds=bounds, seals={}).missing
-    (MemberBlocker(code='unsealed_member', partition='p1', detail='it is not listed, and nobody stated where it ends'),)
-    >>> cutover(was, ["p0"], bounds=bounds, seals={"p1": Seal(Bound.through(20), ())}).membership.epoch
-    2
-    """
-    wanted = frozenset(listed)
-    names = sorted(current.members | bounds.keys())
-    following = current.generation if generation is None else generation
-    standings = [
-        Standing(
-            chain,
-            name,
-            current.generation,
-            member=name in current.members,
-            listed=name in wanted,
-            bound=bounds.get(name),
-            seal=seals.get(name),
-        )
-        for chain, name in enumerate(names)
-    ]
-    step = step_towards_list(
-        current.generation,
-        standings,
-        observed=following,
-        frontier=published,
-        departed=departed,
-        proof=proof,
-    )
-    left = {names[chain] for chain in step.leaving}
-    reached = (current.members | {names[chain] for chain in step.entering}) - left
-    missing = [*step.missing]
-    named = {blocker.partition for blocker in missing}
-    for name in sorted(wanted - reached - named):
-        lack = (
-            "it has ended: a partition that returns is read as a new candidate"
-            if name in bounds
-            else "it has not been read from an explicit start"
-        )
-        missing.append(MemberBlocker("not_joined", name, lack))
-    if reached == wanted and reached | left == frozenset(names) and following == step.generation:
-        return Cutover(Membership(current.epoch + 1, following, wanted))
-    return Cutover(None, _ordered(missing))
