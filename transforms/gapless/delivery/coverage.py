@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy.engine import Connection
 
 from gapless.delivery.database import execute
-from gapless.delivery.statements import Statements
+from gapless.delivery.statements import STEADY, Statements
 from gapless.errors import CoverageMoved
 from gapless.progress import CoverCode, judge_cover
 
@@ -64,7 +64,9 @@ def read_state(
 
 
 def tally(connection: Connection, statements: Statements, shard: Shard, after: int, through: int) -> Tally:
-    """Of the rows in (after, through]: by the index on all rows, and by these rows only."""
+    """Of the rows in (after, through]: by the index on all rows, and by these rows only. In a transaction of `connection`."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(STEADY)
     values = {"shard": shard, "after": after, "through": through}
     count, ids = execute(connection, statements.tally, values).one()
     return Tally(count, ids)

@@ -142,6 +142,16 @@ def execute(connection: Connection, statement: str, parameters: Mapping[str, Any
 
 
 @contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """A transaction of a few reading statements; on SQLite a read is one already."""
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    with _transaction(connection, "BEGIN ISOLATION LEVEL READ COMMITTED"):
+        yield
+
+
+@contextmanager
 def _transaction(connection: Connection, begin: str) -> Iterator[None]:
     connection.exec_driver_sql(begin)
     try:

@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 
 from gapless.delivery import coverage, installing
 from gapless.delivery.coverage import NEVER_SEEN, CoveredRange, Shard, ShardState, Tally
-from gapless.delivery.database import execute
+from gapless.delivery.database import execute, transaction
 from gapless.delivery.log_table import ReflectedLog
 from gapless.delivery.own_tables import OwnTables
 from gapless.delivery.plans import check_plans, refuse_other_plans
@@ -85,11 +85,11 @@ class LogReader:
     ) -> tuple[CoveredRange, Tally]:
         """The range from the coverage to the frontier, and its tally."""
         after, through = frontier.coverage, frontier.through
-        counted = (
-            coverage.tally(connection, self.ready(connection), shard, after, through)
-            if through > after
-            else Tally(0, 0)
-        )
+        counted = Tally(0, 0)
+        if through > after:
+            known = self.ready(connection)
+            with transaction(connection):
+                counted = coverage.tally(connection, known, shard, after, through)
         return CoveredRange(shard, after, through, counted.count), counted
 
     def state(self, connection: Connection, shard: Shard) -> ShardState:

@@ -2,7 +2,7 @@
 
 from gapless.delivery.log_table import ReflectedLog, literal
 from gapless.delivery.own_tables import OwnTables, declaration, indexes_ddl, tables_ddl
-from gapless.delivery.statements import Statements
+from gapless.delivery.statements import STEADY, Statements
 
 _MODES = (
     "'RowExclusiveLock', 'ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock',"
@@ -30,7 +30,10 @@ def sql_text(log: ReflectedLog, own: OwnTables, texts: Statements) -> str:
             else "frontier: first_open - 1, else last, else :coverage",
             texts.frontier,
         ),
-        _part("count: the rows of (:after, :through], and the sum of their ids", texts.tally),
+        _part(
+            "count: the rows of (:after, :through], and the sum of their ids",
+            *(("BEGIN", STEADY, texts.tally, "COMMIT") if log.dialect == "postgresql" else (texts.tally,)),
+        ),
     ]
     durable = [] if log.dialect == "sqlite" else ["SET LOCAL synchronous_commit = on"]
     begin = "BEGIN IMMEDIATE" if log.dialect == "sqlite" else "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -98,4 +101,5 @@ def _plans(log: ReflectedLog, texts: Statements) -> str:
     purpose = "plans: each one scan, by its index, entered at shard and id, with no filter"
     if log.dialect == "sqlite":
         return _part(purpose, *asked)
-    return _part(purpose, "BEGIN", "SET LOCAL enable_seqscan = off", *asked, "ROLLBACK")
+    off = "SET LOCAL enable_seqscan = off"
+    return _part(purpose, "BEGIN", off, *asked[:2], asked[3], STEADY, asked[2], "ROLLBACK")

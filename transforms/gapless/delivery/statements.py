@@ -20,6 +20,13 @@ LOWEST_ID = -(2**63)
 OPEN_BEHIND = "open_behind_coverage"
 """The code of a violation that is known by its row, and so recorded once. Others may come again for the same range."""
 
+STEADY = (
+    "SELECT set_config('enable_sort', 'off', true), set_config('enable_incremental_sort', 'off', true),"
+    " set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)"
+)
+"""On PostgreSQL, before rows are counted, for the rest of the transaction: any other index on the shards, or one on the ids,
+would otherwise have the planner read a whole shard, or all new rows, when its statistics mislead."""
+
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
@@ -68,7 +75,6 @@ def statements(
     first_open = _first_open(log, open_rows)
     last = f"SELECT {id_} AS id FROM {all_rows}\n  WHERE {above}\n  ORDER BY {shard} DESC, {id_} DESC LIMIT 1"
     behind = _range(log, None, "coverage")
-    tally = f"count(*) AS count, {_sum(log)} AS sum"
     locking = " FOR UPDATE" if log.dialect == "postgresql" else ""
     state = "through, claimed, claimed_count, claimed_sum, covered_count, covered_sum"
     texts = {
@@ -79,7 +85,7 @@ def statements(
             f"SELECT o.id AS first_open, o.status AS status, l.id AS last, {incarnation_sql} AS incarnation\n"
             f"FROM (SELECT 1 AS one) AS one\nLEFT JOIN (\n  {first_open}\n) AS o ON 1 = 1\nLEFT JOIN (\n  {last}\n) AS l ON 1 = 1"
         ),
-        "tally": f"SELECT {tally} FROM {all_rows}\nWHERE {_range(log, 'after', 'through')}",
+        "tally": _tally(log, all_rows),
         "behind": (
             f"SELECT {id_} AS id, {log.status_sql} AS status FROM {open_rows}\n"
             f"WHERE {behind}\nAND {log.open_sql}\nORDER BY {shard}, {id_} LIMIT :most"
@@ -143,9 +149,13 @@ def _range(log: ReflectedLog, after: str | None, through: str) -> str:
     return f"({shard}, {id_}) {lower} AND ({shard}, {id_}) <= (:shard, :{through})"
 
 
-def _sum(log: ReflectedLog) -> str:
-    # Beside the count, so that one row more or less is known by its id.
-    return f"CAST(coalesce(sum({log.id_sql} % {SUM_MODULUS}), 0) AS bigint)"
+def _tally(log: ReflectedLog, all_rows: str) -> str:
+    # The sum is beside the count, so that one row more or less is known by its id.
+    tally = f"SELECT count(*) AS count, CAST(coalesce(sum(id % {SUM_MODULUS}), 0) AS bigint) AS sum FROM"
+    rows = f"SELECT {log.id_sql} AS id FROM {all_rows} WHERE {_range(log, 'after', 'through')}"
+    # Together with STEADY: in this order, and without sorting, there is one way to read them.
+    ordered = f" ORDER BY {log.shard_sql}, {log.id_sql}" if log.dialect == "postgresql" else ""
+    return f"{tally} (\n  {rows}{ordered}\n) AS counted"
 
 
 def _shards(log: ReflectedLog, all_rows: str) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from gapless.clock import Clock
 from gapless.delivery.coverage import CoveredRange, Shard, Tally, read_state, tally
 from gapless.delivery.database import execute
-from gapless.delivery.statements import LOWEST_ID, OPEN_BEHIND, SUM_MODULUS, Statements
+from gapless.delivery.statements import OPEN_BEHIND, SUM_MODULUS, Statements
 
 MOST_AT_ONCE = 1000
 """Open rows behind coverage that one look records; the next look goes on."""
@@ -105,7 +105,7 @@ def audit_shard(
     state = read_state(connection, statements, shard, lock=True)
     if state is None or state.through == 0:
         return None
-    now = tally(connection, statements, shard, LOWEST_ID, state.through)
+    now = tally(connection, statements, shard, 0, state.through)
     whole = CoveredRange(shard, 0, state.through, now.count)
     changed = Tally(now.count, now.sum % SUM_MODULUS) != Tally(
         state.covered_tally.count, state.covered_tally.sum % SUM_MODULUS
