@@ -12,8 +12,7 @@ has another sequence.
 """
 
 import threading
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -21,6 +20,7 @@ from sqlalchemy.engine import Connection
 from gapless.clock import Clock, SystemClock
 from gapless.delivery.barrier_rule import Awaited, Holder
 from gapless.delivery.barrier_session import of_log, read_committed
+from gapless.delivery.barrier_writers import longest_first, open_writers
 from gapless.delivery.log_table import ReflectedLog, as_text, literal
 from gapless.delivery.settled import OpenWriter, Settled
 from gapless.errors import UnsafeSetup
@@ -35,29 +35,21 @@ _REFUSED = {
 
 # RowExclusiveLock is what nextval() takes, the stronger ones what ALTER SEQUENCE and the like do: whoever has one may have both.
 _HOLDERS = """
-WITH locks AS MATERIALIZED (SELECT * FROM pg_locks WHERE granted AND locktype IN ('relation', 'transactionid'))
-SELECT now.incarnation, h.* FROM (SELECT {incarnation} AS incarnation) AS now LEFT JOIN (
-  SELECT l.virtualtransaction AS transaction, l.pid, coalesce(a.usename, p.owner) AS "user", a.application_name AS application,
-         coalesce(a.xact_start, p.prepared) AS since, p.gid
-  FROM locks AS l
-  LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-  LEFT JOIN locks AS x ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
-    AND x.virtualtransaction = l.virtualtransaction
-  LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.transactionid
-  WHERE l.locktype = 'relation' AND l.relation = {sequence}
-    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
-) AS h ON true
+SELECT now.incarnation, l.virtualtransaction AS transaction, l.pid FROM (SELECT {incarnation} AS incarnation) AS now
+LEFT JOIN pg_locks AS l ON l.locktype = 'relation' AND l.relation = {sequence} AND l.granted
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
 """
 
 
 @dataclass(slots=True)
 class _Round:
-    """One time of waiting: the last id given out when it began, and whose end is awaited."""
+    """One time of waiting: the last id given out when it began, whose end is awaited, and what is known of them."""
 
     last: int
     incarnation: str
     awaited: Awaited
+    named: dict[Holder, OpenWriter] = field(default_factory=dict)
 
 
 class SequenceBarrier:
@@ -113,12 +105,11 @@ class SequenceBarrier:
         settled = self._answer or Settled(0, (), "")
         waiting, self._round = self._round, None
         if waiting is not None:
-            incarnation, writers = self._look(connection)
+            incarnation, holders = self._look(connection)
             if incarnation == waiting.incarnation == settled.incarnation:
-                waiting.awaited = waiting.awaited.later(writers.keys())
+                waiting.awaited = waiting.awaited.later(holders)
                 if not waiting.awaited.over:
-                    self._round = waiting
-                    return Settled(settled.id, _named(waiting.awaited, writers), incarnation)
+                    return self._wait(waiting, settled.id, connection)
                 settled = Settled(waiting.last, (), incarnation)
         last, begun = self._read_last(connection)
         if begun != settled.incarnation or last < settled.id:
@@ -126,26 +117,34 @@ class SequenceBarrier:
             settled = Settled(0, (), begun)
         if last == settled.id:
             return settled
-        incarnation, writers = self._look(connection)
+        incarnation, holders = self._look(connection)
         if incarnation != begun:
             return Settled(0, (), incarnation)
-        awaited = Awaited.at_first(writers)
-        if awaited.over:
-            return Settled(last, (), incarnation)
-        self._round = _Round(last, incarnation, awaited)
-        return Settled(settled.id, _named(awaited, writers), incarnation)
+        begins = _Round(last, incarnation, Awaited.at_first(holders))
+        return (
+            Settled(last, (), incarnation)
+            if begins.awaited.over
+            else self._wait(begins, settled.id, connection)
+        )
+
+    def _wait(self, waiting: _Round, settled: int, connection: Connection) -> Settled:
+        """The round stays under way, and whoever is awaited is named."""
+        self._round = waiting
+        unknown = waiting.awaited.holders - waiting.named.keys()
+        waiting.named.update(open_writers(unknown, connection))
+        return Settled(
+            settled, longest_first(waiting.named[one] for one in waiting.awaited.holders), waiting.incarnation
+        )
 
     def _read_last(self, connection: Connection) -> tuple[int, str]:
         row = connection.execute(self._last_given_out).one()
         return max(row.last, 0), self._checked(row.incarnation)
 
-    def _look(self, connection: Connection) -> tuple[str, dict[Holder, OpenWriter]]:
+    def _look(self, connection: Connection) -> tuple[str, set[Holder]]:
         """Who holds the sequence's lock now."""
         rows = connection.execute(self._holders).all()
-        writers = {
-            Holder(row.transaction, row.pid): _writer(row) for row in rows if row.transaction is not None
-        }
-        return self._checked(rows[0].incarnation), writers
+        holders = {Holder(row.transaction, row.pid) for row in rows if row.transaction is not None}
+        return self._checked(rows[0].incarnation), holders
 
     def _checked(self, incarnation: str) -> str:
         if incarnation not in _REFUSED:
@@ -163,22 +162,4 @@ def _incarnation(log: ReflectedLog) -> str:
         f" WHEN {sequence} IS DISTINCT FROM CAST({log.sequence} AS regclass) THEN 'replaced_sequence'"
         " ELSE concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
         f" extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filenode({log.sequence})) END"
-    )
-
-
-def _named(awaited: Awaited, writers: dict[Holder, OpenWriter]) -> tuple[OpenWriter, ...]:
-    """The longest open first, those of unknown age last."""
-    named = [writers[holder] for holder in awaited.holders]
-    return tuple(
-        sorted(
-            named, key=lambda writer: (writer.since is None, writer.since, writer.pid or 0, writer.gid or "")
-        )
-    )
-
-
-def _writer(row: Any) -> OpenWriter:
-    if row.pid is None:
-        return OpenWriter("prepared_transaction", user=row.user, since=row.since, gid=row.gid)
-    return OpenWriter(
-        "open_writer", pid=row.pid, user=row.user, application=row.application or None, since=row.since
     )
