@@ -35,6 +35,7 @@ def test_imports_keep_to_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
         ("import gapless.progress", HEAVY),
         ("from gapless import Progress", BEAM_AND_ARROW),
         ("from gapless import HttpSource", {"apache_beam", "grpc", "sqlalchemy"}),
+        ("import gapless.delivery", HEAVY - {"sqlalchemy"}),
         ("import gapless_pipelines.cli", BEAM_AND_ARROW | {"sqlalchemy", "requests"}),
     ],
 )
