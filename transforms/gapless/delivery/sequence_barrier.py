@@ -7,8 +7,8 @@ the steps gives wrong answers under load, and so do the table's locks, and open 
 
 What was found dies with the server's incarnation: after a crash a sequence may give out the same ids again. The start of the
 server alone does not tell: after the crash of one session the server recovers without a new start. Its counters do, which
-start anew whenever it recovers. A sequence that was restarted has another file, and a table that was replaced
-has another sequence.
+begin anew whenever it recovers. A sequence that was restarted has another file, and a table that was replaced has
+another sequence.
 """
 
 import threading
@@ -75,14 +75,14 @@ class SequenceBarrier:
         self._round: _Round | None = None
 
     def settled(self, connection: Connection) -> Settled:
-        """The settled id as far as it is known now: at most three statements, and no waiting for any writer.
+        """The settled id as far as it is known now: at most five short statements, and no waiting for any writer.
 
         The connection is in autocommit. Raises InsideTransaction where it is not, UnsafeSetup on a standby,
         NotAMessageLog where table or sequence are gone."""
         answer = self._answer
-        if not self._turn.acquire(blocking=answer is None):
-            if answer is None:
-                raise AssertionError("a blocking lock is acquired")
+        if answer is None:
+            self._turn.acquire()
+        elif not self._turn.acquire(blocking=False):
             return answer
         try:
             answer = self._answer
@@ -121,11 +121,9 @@ class SequenceBarrier:
         if incarnation != begun:
             return Settled(0, (), incarnation)
         begins = _Round(last, incarnation, Awaited.at_first(holders))
-        return (
-            Settled(last, (), incarnation)
-            if begins.awaited.over
-            else self._wait(begins, settled.id, connection)
-        )
+        if begins.awaited.over:
+            return Settled(last, (), incarnation)
+        return self._wait(begins, settled.id, connection)
 
     def _wait(self, waiting: _Round, settled: int, connection: Connection) -> Settled:
         """The round stays under way, and whoever is awaited is named."""
