@@ -112,7 +112,8 @@ class LogDatabase:
                 with _transaction(connection, "BEGIN IMMEDIATE"):
                     yield connection
             finally:
-                connection.exec_driver_sql(f"PRAGMA synchronous={before:d}")
+                if not connection.invalidated:
+                    connection.exec_driver_sql(f"PRAGMA synchronous={before:d}")
 
     def close(self) -> None:
         """Close what was opened here; an engine or a connection of the user's stays."""
@@ -153,18 +154,23 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _transaction(connection: Connection, begin: str) -> Iterator[None]:
-    connection.exec_driver_sql(begin)
     try:
+        connection.exec_driver_sql(begin)
         yield
         connection.exec_driver_sql("COMMIT")
     except BaseException:
-        if not connection.invalidated and not connection.closed:
-            try:
-                connection.exec_driver_sql("ROLLBACK")
-            except DBAPIError:
-                # A connection that cannot even do that is dropped: the server ends its transaction.
-                connection.invalidate()
+        _roll_back(connection)
         raise
+
+
+def _roll_back(connection: Connection) -> None:
+    """Whatever is begun, and nothing where nothing is. A connection that cannot even do that is dropped: its server does it."""
+    if connection.invalidated:
+        return
+    try:
+        connection.connection.rollback()
+    except Exception:  # noqa: BLE001 - drivers differ in what they raise, and what is told is the error that led here
+        connection.invalidate()
 
 
 def _engine(url: str | URL) -> Engine:
