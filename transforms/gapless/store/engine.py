@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Engine, RowMapping
+from sqlalchemy.engine import Connection, Engine, MappingResult, RowMapping
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -24,6 +24,9 @@ from gapless.store.address import Address
 from gapless.store.failures import ConnectionLost, connect_error, store_error
 
 T = TypeVar("T")
+
+Ask = Callable[[sa.Select[Any]], Generator[RowMapping, None, None]]
+"""Asks one snapshot: the rows of a statement, streamed."""
 
 LOCK_SECONDS = 30
 """How long a statement waits for another process's lock before StoreBusy."""
@@ -93,18 +96,40 @@ class Database:
 
     def stream(self, statement: sa.Select[Any]) -> Generator[RowMapping, None, None]:
         """Rows of one snapshot in bounded memory, over a connection of their own, so that the store can be used meanwhile."""
+        with self.view() as ask:
+            yield from ask(statement)
+
+    @contextmanager
+    def view(self) -> Iterator[Ask]:
+        """One snapshot over a connection of its own, to be asked as often as wanted, also while an answer is being read.
+
+        Each answer streams in bounded memory."""
+        unread: set[MappingResult] = set()
         with closing(self._connect()) as connection:
             with self._translated(writing=False):
                 self._begin(connection, writing=False)
-                options = {"yield_per": _STREAM_ROWS}
-                result = connection.execute(statement, execution_options=options).mappings()
-            with closing(result):
-                while True:
-                    with self._translated(writing=False):
-                        rows = result.fetchmany(_STREAM_ROWS)
-                    if not rows:
-                        return
-                    yield from rows
+            try:
+                yield lambda statement: self._rows(connection, statement, unread)
+            finally:
+                for result in tuple(unread):
+                    result.close()
+
+    def _rows(
+        self, connection: Connection, statement: sa.Select[Any], unread: set[MappingResult]
+    ) -> Generator[RowMapping, None, None]:
+        with self._translated(writing=False):
+            result = connection.execute(statement, execution_options={"yield_per": _STREAM_ROWS}).mappings()
+        unread.add(result)
+        try:
+            while True:
+                with self._translated(writing=False):
+                    rows = result.fetchmany(_STREAM_ROWS)
+                if not rows:
+                    return
+                yield from rows
+        finally:
+            unread.discard(result)
+            result.close()
 
     @contextmanager
     def bare(self) -> Iterator[Connection]:

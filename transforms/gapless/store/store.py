@@ -7,6 +7,7 @@ from gapless.errors import StoreAbsent, StoreUnreadable
 from gapless.store.address import Address, parse_address
 from gapless.store.cutover import Cutovers
 from gapless.store.engine import Database
+from gapless.store.evidence import EvidenceReading
 from gapless.store.findings import Findings
 from gapless.store.membership import Memberships
 from gapless.store.operator_word import OperatorWord
@@ -18,7 +19,18 @@ from gapless.store.scopes import Scopes
 from gapless.store.versions import prepare
 
 
-class Store(Scopes, Runs, Memberships, Cutovers, OperatorWord, Promotions, Findings, Publishing, Reading):
+class Store(
+    Scopes,
+    Runs,
+    Memberships,
+    Cutovers,
+    OperatorWord,
+    Promotions,
+    Findings,
+    Publishing,
+    Reading,
+    EvidenceReading,
+):
     """An open store: one connection, used by one thread at a time. A context manager that closes it.
 
     Every method raises StoreError where the database refuses, and then has changed nothing. A connection that dies is
