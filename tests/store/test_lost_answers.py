@@ -211,6 +211,78 @@ def test_a_publish_tells_that_it_moved(postgres_scene, far, wire, fate):
 
 
 @lost
+def test_a_cutover_tells_that_it_opened_the_epoch(postgres_scene, far, wire, fate):
+    postgres_scene.start(a=100)
+    postgres_scene.observe("a", "n")
+    postgres_scene.bring("n", 100)
+    wire.on_commit = fate
+    result = far.cutover("orders")
+    assert (result.accepted, result.to_epoch, result.entered) == (True, 2, ["n"])
+    assert [row.epoch for row in postgres_scene.epochs()] == [1, 2]
+
+
+def test_a_cutover_whose_answer_was_lost_is_told_though_the_next_one_has_followed(postgres_scene, far, wire):
+    postgres_scene.start(a=100)
+    postgres_scene.observe("a", "n", "m")
+    postgres_scene.bring("n", 100)
+    wire.on_commit = "answer lost"
+    wire.down = 1
+
+    def meanwhile():
+        postgres_scene.clock.on_sleep = lambda: None
+        postgres_scene.bring("m", 100)
+        assert postgres_scene.cutover().to_epoch == 3
+
+    postgres_scene.clock.on_sleep = meanwhile
+    result = far.cutover("orders")
+    assert (result.to_epoch, result.entered) == (2, ["n"])
+
+
+@lost
+def test_a_rebuild_begins_one_lineage(postgres_scene, far, wire, fate):
+    postgres_scene.start(a=100)
+    wire.on_commit = fate
+    assert far.rebuild("orders", "all anew").lineage == 2
+    assert len(postgres_scene.contents()["journal"]) == 1
+
+
+def test_a_rebuild_whose_answer_was_lost_is_not_done_again_though_a_run_has_begun(postgres_scene, far, wire):
+    postgres_scene.start(a=100)
+    wire.on_commit = "answer lost"
+    wire.down = 1
+
+    def meanwhile():
+        postgres_scene.clock.on_sleep = lambda: None
+        postgres_scene.observe("a")
+
+    postgres_scene.clock.on_sleep = meanwhile
+    assert far.rebuild("orders", "all anew").lineage == 2
+
+
+@lost
+def test_a_seal_by_an_operator_is_said_once(postgres_scene, far, wire, fate):
+    postgres_scene.start(a=100, b=20)
+    postgres_scene.observe("a")
+    wire.on_commit = fate
+    assert far.seal("orders", "b", Bound.through(20), "gone") == 1
+    assert len(postgres_scene.contents()["journal"]) == 1
+
+
+def test_a_seal_whose_answer_was_lost_is_told_though_the_partition_has_left_by_it(postgres_scene, far, wire):
+    postgres_scene.start(a=100, b=20)
+    postgres_scene.observe("a")
+    wire.on_commit = "answer lost"
+    wire.down = 1
+
+    def meanwhile():
+        postgres_scene.clock.on_sleep = lambda: None
+        assert postgres_scene.cutover().left == ["b"]
+
+    postgres_scene.clock.on_sleep = meanwhile
+    assert far.seal("orders", "b", Bound.through(20), "gone") == 1
+
+
+@lost
 def test_what_is_idempotent_is_simply_done_again(postgres_scene, far, wire, kit, fate):
     def without_answer(work):
         wire.on_commit = fate

@@ -51,7 +51,7 @@ class Cutovers(StoreBase):
         if not is_frozen(connection, row):
             nobody = MemberBlocker("not_started", "", "no run has frozen the list of partitions yet")
             return _result(row, Step(row["generation"], missing=(nobody,)), {}, accepted=False)
-        live = live_chains(connection, row)
+        live = live_chains(connection, row, lock=not dry_run)
         chains = {chain["chain"]: chain for chain in live if chain["kind"] == PARTITION}
         transit = next((chain for chain in live if chain["kind"] == TRANSIT), None)
         step = _decide(connection, row, live, domain)

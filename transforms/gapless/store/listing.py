@@ -39,10 +39,8 @@ def require_new_generation(connection: Connection, scope: RowMapping, generation
         )
 
 
-def require_sound(
-    listed: Mapping[str, ListedPartition], present: Mapping[str, RowMapping | None], domain: Domain
-) -> None:
-    """Raises InvalidPage where the list contradicts itself, or what the source has certified before."""
+def require_sound(listed: Mapping[str, ListedPartition]) -> None:
+    """Raises InvalidPage where the list contradicts itself."""
     fault = descent_fault(
         {name: entry.successors for name, entry in listed.items() if entry.successors},
         {name: entry.parents for name, entry in listed.items() if entry.parents},
@@ -53,19 +51,30 @@ def require_sound(
         raise InvalidPage(
             fault, where=_WHERE, remedy="correct what the source lists, or where the job file looks for it"
         )
-    for name, entry in listed.items():
-        row = present[name]
-        if row is None or entry.seal is None:
-            continue
-        seal = domain.key(entry.seal)
-        if row["seal"] < seal < row["bound"]:
-            bound = domain.from_key(row["bound"])
+
+
+def require_ends_ahead(connection: Connection, chains: Sequence[int], domain: Domain) -> None:
+    """Raises InvalidPage where one of `chains`, whose end has just been written, was certified beyond it."""
+    column = schema.chain.c
+    for start in range(0, len(chains), _NAMES_PER_STATEMENT):
+        behind = (
+            sa.select(column.partition, column.seal, column.bound)
+            .where(column.chain.in_(chains[start : start + _NAMES_PER_STATEMENT]), column.bound > column.seal)
+            .limit(1)
+        )
+        row = connection.execute(behind).mappings().one_or_none()
+        if row is not None:
             raise InvalidPage(
-                f"partition {name!r} is sealed {bound_text(entry.seal, domain)}, behind its bound: it was certified"
-                f" {bound_text(bound, domain) if bound else ''} before",
+                f"partition {row['partition']!r} is sealed {_spelled(row['seal'], domain)}, behind its bound: it was"
+                f" certified {_spelled(row['bound'], domain)} before",
                 where=_WHERE,
                 remedy="what a partition has certified cannot lie beyond its end: ask the source's operator",
             )
+
+
+def _spelled(key: bytes, domain: Domain) -> str:
+    bound = domain.from_key(key)
+    return "nothing" if bound is None else bound_text(bound, domain)
 
 
 def still_listed(
@@ -123,13 +132,13 @@ def departed_successors(
 def facts_of(entry: ListedPartition, stored: RowMapping | None, domain: Domain) -> dict[str, Any]:
     """What the list says of a partition, over what is known already: a fact once stated is not forgotten by silence.
 
-    A seal is a promise about the end: a lower one does not take back what a higher one says there is to drain. An operator's
-    word gives way to the source's own."""
+    A seal is a promise about the end: a lower one does not take back what a higher one says there is to drain. But an operator's
+    word gives way to the source's own, whichever is lower."""
     seal, seal_basis = domain.key(entry.seal), "source"
     successors = None if entry.successors is None else list(entry.successors)
     parents = None if entry.parents is None else list(entry.parents)
     if stored is not None:
-        if seal < stored["seal"]:
+        if entry.seal is None or (seal < stored["seal"] and stored["seal_basis"] == "source"):
             seal, seal_basis = stored["seal"], stored["seal_basis"]
         successors = stored["successors"] if successors is None else successors
         parents = stored["parents"] if parents is None else parents

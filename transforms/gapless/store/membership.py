@@ -14,12 +14,24 @@ from gapless.progress import Domain
 from gapless.store import schema
 from gapless.store.base import StoreBase
 from gapless.store.cap import first_cap, next_cap
-from gapless.store.listing import facts_of, require_new_generation, require_sound, still_listed
-from gapless.store.records import MembershipPolicy, Observed
+from gapless.store.listing import (
+    facts_of,
+    require_ends_ahead,
+    require_new_generation,
+    require_sound,
+    still_listed,
+)
+from gapless.store.records import PARTITION, MembershipPolicy, Observed
 from gapless.store.rows import chain_row, frontier_row
-from gapless.store.transit import PARTITION, follow_transit, new_chain
+from gapless.store.transit import follow_transit, new_chain
 
 IDS_PER_STATEMENT = 5000
+_FACTS = ("fields", "seal", "seal_basis", "successors", "parents")
+_SET_FACTS = (
+    sa.update(schema.chain)
+    .where(schema.chain.c.chain == sa.bindparam("at_chain", type_=schema.chain.c.chain.type))
+    .values({fact: sa.bindparam(f"new_{fact}", type_=schema.chain.c[fact].type) for fact in _FACTS})
+)
 
 
 class Memberships(StoreBase):
@@ -85,12 +97,15 @@ class _Look:
         return None if bound is None else self.domain.key(bound)
 
 
-def live_chains(connection: Connection, scope: RowMapping) -> Sequence[RowMapping]:
-    """Members and candidates of the scope's lineage, in the order they were first seen."""
+def live_chains(connection: Connection, scope: RowMapping, *, lock: bool = False) -> Sequence[RowMapping]:
+    """Members and candidates of the scope's lineage, in the order they were first seen.
+
+    `lock` them where what is decided rests on how far they are promoted: a promotion locks nothing but its chain."""
     wanted = sa.select(schema.chain).where(
         schema.chain.c.scope == scope["scope"], schema.chain.c.lineage == scope["lineage"], schema.is_live()
     )
-    return connection.execute(wanted.order_by(schema.chain.c.chain)).mappings().all()
+    wanted = wanted.order_by(schema.chain.c.chain)
+    return connection.execute(wanted.with_for_update() if lock else wanted).mappings().all()
 
 
 def is_frozen(connection: Connection, scope: RowMapping) -> bool:
@@ -131,7 +146,7 @@ def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapp
     reads_again = look.generation != scope["generation"] and not look.policy.carries_on and not first
     listed = still_listed(connection, scope, chains, look.listed, look.domain, look.generation, reads_again)
     present = _matched(chains, listed, look.generation, reads_again)
-    require_sound(listed, present, look.domain)
+    require_sound(listed)
     facts = {name: facts_of(entry, present[name], look.domain) for name, entry in listed.items()}
     changed = first or _has_changed(scope, chains, present, facts, look.generation)
     observation = scope["observation"] + 1 if changed else scope["observation"]
@@ -140,7 +155,7 @@ def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapp
         _insert_chains(
             connection, scope, look.generation, observation, epoch if first else None, facts, present
         )
-        _update_chains(connection, observation, facts, present)
+        _update_chains(connection, observation, facts, present, look.domain)
     values: dict[str, Any] = {
         "observation": observation,
         "observed_generation": look.generation,
@@ -234,17 +249,26 @@ def _update_chains(
     observation: int,
     facts: Mapping[str, Mapping[str, Any]],
     present: Mapping[str, RowMapping | None],
+    domain: Domain,
 ) -> None:
     known = {name: row for name, row in present.items() if row is not None}
     ids = [row["chain"] for row in known.values()]
     for start in range(0, len(ids), IDS_PER_STATEMENT):
         some = schema.chain.c.chain.in_(ids[start : start + IDS_PER_STATEMENT])
         connection.execute(sa.update(schema.chain).where(some).values(listed=observation))
-    for name, row in known.items():
-        if _differs(row, facts[name]):
-            connection.execute(
-                sa.update(schema.chain).where(schema.chain.c.chain == row["chain"]).values(facts[name])
-            )
+    differing = [(row, facts[name]) for name, row in known.items() if _differs(row, facts[name])]
+    if differing:
+        connection.execute(
+            _SET_FACTS,
+            [
+                {"at_chain": row["chain"], **{f"new_{fact}": value for fact, value in stated.items()}}
+                for row, stated in differing
+            ],
+        )
+    # From here on the rows are this transaction's: what was promoted until now is what the ends are held against.
+    require_ends_ahead(
+        connection, [row["chain"] for row, stated in differing if row["seal"] != stated["seal"]], domain
+    )
 
 
 def _record_observation(

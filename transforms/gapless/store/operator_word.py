@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
@@ -37,12 +38,12 @@ class OperatorWord(StoreBase):
         Raises MembershipRefused (no reason, no such partition, behind its bound, or the source has stated its end) and
         UnknownScope; then nothing was changed."""
         _require_reason(reason, "a seal by an operator")
-        now = self._clock.now()
+        now, attempt = self._clock.now(), uuid4().hex
 
         def work(connection: Connection) -> int:
             row = self._scope_row(connection, scope, lock=not dry_run)
             domain = self._domain(connection, scope)
-            chains = _named(live_chains(connection, row), scope, partition)
+            chains = _named(live_chains(connection, row, lock=not dry_run), scope, partition)
             for chain in chains:
                 _require_sealable(chain, partition, domain.key(at), bound_text(at, domain))
             if dry_run:
@@ -53,12 +54,20 @@ class OperatorWord(StoreBase):
                     .where(schema.chain.c.chain == chain["chain"])
                     .values(seal=domain.key(at), seal_basis="operator")
                 )
-                detail = {"position": domain.text(at.position), "inclusive": at.inclusive}
+                detail = {
+                    "position": domain.text(at.position),
+                    "inclusive": at.inclusive,
+                    "attempt": attempt,
+                }
                 _journal(connection, row, "seal", detail, reason, operator, now, chain)
             connection.execute(_scope(scope).values(changing=True))
             return len(chains)
 
-        return self._database.read(work) if dry_run else self._database.write(work)
+        def again(connection: Connection) -> int:
+            """Where the first attempt did commit, it stands in the journal under its own mark."""
+            return _said(connection, scope, now, attempt) or work(connection)
+
+        return self._database.read(work) if dry_run else self._database.write(work, again)
 
     def rebuild(
         self,
@@ -74,7 +83,7 @@ class OperatorWord(StoreBase):
 
         Raises MembershipRefused (no reason, nothing to rebuild, another domain) and UnknownScope; nothing was changed then."""
         _require_reason(reason, "a rebuild")
-        now = self._clock.now()
+        now, attempt = self._clock.now(), uuid4().hex
 
         def work(connection: Connection) -> FrontierRow:
             row = self._scope_row(connection, scope, lock=not dry_run)
@@ -91,10 +100,16 @@ class OperatorWord(StoreBase):
                     remedy="`gapless backfill JOB` reads it",
                 )
             if not dry_run:
-                _supersede(connection, row, reason, operator, now, identity)
+                _supersede(connection, row, reason, operator, now, identity, attempt)
             return frontier_row(self._scope_row(connection, scope))
 
-        return self._database.read(work) if dry_run else self._database.write(work)
+        def again(connection: Connection) -> FrontierRow:
+            """Where the first attempt did commit, another one would begin a lineage too many."""
+            if _said(connection, scope, now, attempt):
+                return frontier_row(self._scope_row(connection, scope))
+            return work(connection)
+
+        return self._database.read(work) if dry_run else self._database.write(work, again)
 
 
 def _require_reason(reason: str, what: str) -> None:
@@ -139,6 +154,7 @@ def _supersede(
     operator: str | None,
     now: datetime,
     identity: ScopeIdentity | None,
+    attempt: str,
 ) -> None:
     epoch, lineage = scope["epoch"] + 1, scope["lineage"] + 1
     live = sa.and_(
@@ -177,8 +193,16 @@ def _supersede(
         "basis": scope["basis"],
         "list_certified": scope["list_certified"],
         "identity": scope["identity"],
+        "attempt": attempt,
     }
     _journal(connection, scope, "rebuild", detail, reason, operator, now)
+
+
+def _said(connection: Connection, scope: str, now: datetime, attempt: str) -> int:
+    """How many entries of the journal this very attempt has written: another one's of the same instant are not its own."""
+    column = schema.journal.c
+    entries = sa.select(column.detail).where(column.scope == scope, column.recorded_at == now)
+    return sum(detail.get("attempt") == attempt for detail in connection.execute(entries).scalars())
 
 
 def _scope(name: str) -> sa.Update:

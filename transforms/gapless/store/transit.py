@@ -8,9 +8,7 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from gapless.progress import ChainState
 from gapless.store import schema
-
-TRANSIT = "transit"
-PARTITION = "partition"
+from gapless.store.records import PARTITION, TRANSIT
 
 
 def transit_name(before: str, after: str) -> str:
@@ -79,7 +77,7 @@ def follow_transit(
         }
         connection.execute(sa.insert(schema.chain).values(fresh))
         return True
-    return closed > 0
+    return bool(closed)
 
 
 def _falls_short(transit: RowMapping, live: Sequence[RowMapping], generation: str) -> bool:
