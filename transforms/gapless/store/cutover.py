@@ -85,7 +85,8 @@ def _carry_out(
     _set(connection, step.leaving, epoch_out=epoch, state=ChainState.SEALED.value)
     if step.read_again:
         _replace_departed(connection, scope, [chains[chain]["partition"] for chain in step.entering], epoch)
-    if transit is not None and step.rerouted:
+        _replace_transit(connection, scope, step.generation)
+    elif transit is not None and step.generation != scope["generation"]:
         # Its events count from here on; it is no member of any epoch.
         _set(connection, [transit["chain"]], epoch_in=epoch, epoch_out=epoch)
     remaining = [row for row in live_chains(connection, scope) if row["kind"] == PARTITION]
@@ -161,6 +162,16 @@ def _replace_departed(connection: Connection, scope: RowMapping, names: Sequence
             _chain.partition.in_(names[start : start + IDS_PER_STATEMENT]),
         )
         connection.execute(sa.update(schema.chain).where(earlier).values(state=ChainState.REPLACED.value))
+
+
+def _replace_transit(connection: Connection, scope: RowMapping, generation: str) -> None:
+    """Events that once were in transit have been read again, each where it lies now; unless somebody of another generation has
+    left and keeps what it had: it may be one of its own that nobody else holds."""
+    mine = sa.and_(_chain.scope == scope["scope"], _chain.lineage == scope["lineage"])
+    keeps = sa.select(_chain.chain).where(mine, schema.has_departed(), _chain.generation != generation)
+    if connection.execute(keeps.limit(1)).first() is None:
+        drained = sa.and_(mine, _chain.kind == TRANSIT, _chain.epoch_in.is_not(None))
+        connection.execute(sa.update(schema.chain).where(drained).values(state=ChainState.REPLACED.value))
 
 
 def _basis(scope: RowMapping, moved: Collection[RowMapping]) -> str:
