@@ -12,7 +12,8 @@ from gapless_pipelines.job.domain_config import DomainConfig
 from gapless_pipelines.job.store_url import PATTERN, checked_store_url
 
 
-def _an_integer(value: object) -> object:
+def an_integer(value: object) -> object:
+    """For the version of a format."""
     if type(value) is not int:
         # Python takes 1.0 and True for 1; a file that says so means something else.
         raise PydanticCustomError("version", "no version of the format; allowed: 1")
@@ -50,7 +51,7 @@ class BasicsConfig(ConfigModel):
     """What commands need that only read: which scope, in which domain, in which store."""
 
     version: Annotated[
-        Literal[1], BeforeValidator(_an_integer), Field(description="of the job file's format")
+        Literal[1], BeforeValidator(an_integer), Field(description="of the job file's format")
     ]
     scope: Annotated[Scope, Field(description="the name of what is read; its progress is kept under it")]
     domain: Annotated[DomainConfig, Field(description="what positions are")]

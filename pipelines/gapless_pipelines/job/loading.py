@@ -66,9 +66,14 @@ def store_of(path: str | os.PathLike[str], environment: Mapping[str, str] | None
     return _scope_store(config, document.value["domain"], Path.cwd())
 
 
-def find_job_file(folder: str | os.PathLike[str] = ".") -> Path:
-    """The one job file of a folder. Raises ConfigurationError where there is none, or more than one."""
-    found = [entry for entry in _yaml_files(Path(folder)) if _looks_like_a_job(entry)]
+def find_job_file(folder: str | os.PathLike[str] = ".", *, key: str = "scope") -> Path:
+    """The one job file of a folder with `key` at its top, or else the one of another kind: what it is read for says the rest.
+
+    Raises ConfigurationError where there is none, or more than one."""
+    files = _yaml_files(Path(folder))
+    meant = re.compile(rf"^{key}\s*:", re.MULTILINE)
+    found = [file for file in files if _looks_like_a_job(file, meant)]
+    found = found or [file for file in files if _looks_like_a_job(file, _JOB_KEYS)]
     if len(found) == 1:
         return found[0]
     where = f"in {Path(folder).absolute()}"
@@ -131,25 +136,29 @@ def _yaml_files(folder: Path) -> list[Path]:
         return []
 
 
-def _looks_like_a_job(path: Path) -> bool:
+def _looks_like_a_job(path: Path, keys: re.Pattern[str]) -> bool:
     try:
         text = _text(path)
     except InvalidConfiguration:
         return False
-    return bool(_VERSION_KEY.search(text) and _JOB_KEYS.search(text))
+    return bool(_VERSION_KEY.search(text) and keys.search(text))
 
 
 def _refuse_other_kinds(document: Document) -> None:
     """A version or a kind of job of which the other keys are not known here: one finding says it all."""
+    refuse_other_version(document)
+    if "delivery" in document.value:
+        what = "is about a message log"
+        allowed = "a job with a `source`; `gapless delivery` reads this one, in a file of its own"
+        raise InvalidConfiguration([*document.findings, document.finding(("delivery",), what, allowed)])
+
+
+def refuse_other_version(document: Document) -> None:
+    """Raises InvalidConfiguration for a version of the format that is not known here."""
     version = document.value.get("version")
     if isinstance(version, int) and not isinstance(version, bool) and version != 1:
         what = "is none that this version of gapless knows"
         raise InvalidConfiguration([*document.findings, document.finding(("version",), what, "allowed: 1")])
-    if "delivery" in document.value and "source" not in document.value:
-        what = "`delivery` is not built yet in this version"
-        raise InvalidConfiguration(
-            [*document.findings, document.finding(("delivery",), what, "a job with a `source`")]
-        )
 
 
 def _checked(

@@ -90,10 +90,11 @@ def test_what_is_known_but_not_built_says_so_and_nothing_else(
     assert finding.endswith("is not built yet in this version")
 
 
-def test_a_delivery_job_is_recognised(load: Callable[[str], Job]) -> None:
+def test_a_job_about_a_message_log_is_told_apart(load: Callable[[str], Job]) -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         load("version: 1\ndelivery:\n  url: sqlite:///app.db\n  table: conversations\n")
 
-    assert [str(finding).split("; ")[0] for finding in caught.value.findings] == [
-        "job.yaml:2: delivery: `delivery` is not built yet in this version"
+    assert [str(finding) for finding in caught.value.findings] == [
+        "job.yaml:2: delivery: is about a message log; a job with a `source`; `gapless delivery` reads this one,"
+        " in a file of its own"
     ]

@@ -1,6 +1,7 @@
 """What is asked of a log over one connection: a shard's frontier, its state, and the range that is due."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
@@ -19,6 +20,15 @@ from gapless.progress import DeliveryBlocker, DeliveryFrontier, delivered_throug
 
 _ATTEMPTS = 3
 """A statement that met another incarnation of the server than its settled id is asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A shard's frontier, the rows that are newly covered, and the end of the range that is claimed, None where none is."""
+
+    frontier: DeliveryFrontier
+    newly_covered: int
+    claimed: int | None
 
 
 class LogReader:
@@ -91,6 +101,11 @@ class LogReader:
             with transaction(connection):
                 counted = coverage.tally(connection, known, shard, after, through)
         return CoveredRange(shard, after, through, counted.count), counted
+
+    def standing(self, connection: Connection, shard: Shard) -> Standing:
+        frontier, state = self.frontier(connection, shard)
+        _, counted = self.counted(connection, shard, frontier)
+        return Standing(frontier, counted.count, state.claimed)
 
     def state(self, connection: Connection, shard: Shard) -> ShardState:
         return coverage.read_state(connection, self.ready(connection), shard) or NEVER_SEEN

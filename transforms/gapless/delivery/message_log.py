@@ -13,7 +13,7 @@ from gapless.delivery.database import LogDatabase, execute
 from gapless.delivery.failures import ConnectionBroke
 from gapless.delivery.indexes import find_indexes, usable_indexes
 from gapless.delivery.installing import Installation
-from gapless.delivery.log_reader import LogReader
+from gapless.delivery.log_reader import LogReader, Standing
 from gapless.delivery.log_table import Ids, LogTable, ReflectedLog
 from gapless.delivery.own_tables import own_tables
 from gapless.delivery.plans import PlanCheck, check_plans
@@ -121,10 +121,17 @@ class MessageLog:
         """The same for several shards; None: for all of them, in the order of the index."""
 
         def look(connection: Connection) -> list[DeliveryFrontier]:
-            keys = (
-                self._reader.shards(connection) if shards is None else [self._key(shard) for shard in shards]
-            )
+            keys = self._reader.shards(connection) if shards is None else list(map(self._key, shards))
             return [self._reader.frontier(connection, key)[0] for key in keys]
+
+        return self._database.read(look)
+
+    def standings(self, shards: Iterable[Shard | UUID] | None = None) -> list[Standing]:
+        """Where each shard stands, in full; None: all of them."""
+
+        def look(connection: Connection) -> list[Standing]:
+            keys = self._reader.shards(connection) if shards is None else list(map(self._key, shards))
+            return [self._reader.standing(connection, key) for key in keys]
 
         return self._database.read(look)
 
@@ -238,15 +245,16 @@ class MessageLog:
         )
 
     def check(self) -> tuple[PlanCheck, ...]:
-        """The set-up and the plan of each statement, asked anew. Raises UnsafeSetup; a plan that is not as it has to be is a
+        """The set-up and the plan of each statement, asked anew. Raises UnsafeSetup and NotInstalled; a plan that is not as it has to be is a
         `problem` of its check. Writes nothing."""
         with self._database.connection() as connection:
+            installing.refuse_other_declaration(connection, self._log, self._own)
             self._reader.watch(connection)
             indexes = installing.installed_indexes(connection, self._log, self._own)
             return check_plans(connection, self._log, self._reader.statements(indexes), indexes)
 
     def watch(self) -> None:
-        """Whether the set-up is still a safe one. Raises UnsafeSetup. Cheap: once a minute is often."""
+        """Whether the set-up is still a safe one. Raises UnsafeSetup and NotInstalled. Cheap: once a minute is often."""
         with self._database.connection() as connection:
             self._reader.watch(connection)
 
