@@ -1,4 +1,4 @@
-"""A scope in a real store with real files, moved by the store's own operations: what an audit is clean on, and what is tampered with."""
+"""A scope in a real store with real files, moved by the operations of the store: for audits, and for tampering."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

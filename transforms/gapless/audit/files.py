@@ -38,7 +38,8 @@ def look_at(path: str) -> Look:
     digest = file_digest(path)
     try:
         rows = pq.read_metadata(path).num_rows
-    except (pa.ArrowException, ValueError):
+    except (pa.ArrowException, ValueError, OSError):
+        # The file was read a moment ago: Arrow says so, too, of a footer that makes no sense.
         rows = None
     return Look(os.stat(path).st_size, digest, rows)
 
