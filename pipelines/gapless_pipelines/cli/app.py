@@ -73,7 +73,9 @@ app.command(short_help="The promoted files and their rows.")(dataset_command.dat
 app.command(short_help="Turn a held event into a dead letter, audited.")(skip_command.skip)
 app.command(short_help="What the source broke of its promises.")(violations_command.violations)
 app.add_typer(dead_letters_command.app, name="dead-letters", short_help="Events that were given up.")
-app.add_typer(delivery_command.app, name="delivery", short_help="Message logs: a delivery frontier without gaps.")
+app.add_typer(
+    delivery_command.app, name="delivery", short_help="Message logs: a delivery frontier without gaps."
+)
 
 
 def main() -> NoReturn:
