@@ -190,6 +190,9 @@ def askers(url: URL, paces: list[int]) -> Iterator[dict[str, Asker]]:
         for freshness in (0.0, 0.05)
     }
     logs[0.0].install()
+    for log in logs.values():
+        # What is looked at once, such as plans, is looked at before anybody writes.
+        log.frontier("s1")
     asking: dict[str, Asker] = {}
     for pace in paces:
         shown = f"{pace}/s" if pace else "no pause"
