@@ -33,7 +33,9 @@ def own_transactions(connection: Connection) -> Iterator[None]:
             remedy="commit or roll back first, or give an engine instead",
         )
     before = connection.get_execution_options().get("isolation_level", connection.default_isolation_level)
-    connection.execution_options(isolation_level="AUTOCOMMIT")
+    autocommit = _in_autocommit(connection)
+    if not autocommit:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
     try:
         with read_committed(connection):
             yield
@@ -41,7 +43,8 @@ def own_transactions(connection: Connection) -> Iterator[None]:
         if not connection.invalidated:
             # SQLAlchemy begins on its own account with the first statement, also in autocommit.
             connection.rollback()
-            connection.execution_options(isolation_level=before)
+            if not autocommit:
+                connection.execution_options(isolation_level=before)
 
 
 @contextmanager
@@ -52,8 +55,7 @@ def read_committed(connection: Connection) -> Iterator[None]:
     if connection.dialect.name == "sqlite":
         yield
         return
-    driver: Any = connection.connection.driver_connection
-    if _in_transaction(connection) or not driver.autocommit:
+    if _in_transaction(connection) or not _in_autocommit(connection):
         raise InsideTransaction(
             "the connection is not in autocommit, or inside a transaction: its statements would share one",
             where=_where(connection),
@@ -96,6 +98,13 @@ def _in_transaction(connection: Connection) -> bool:
             remedy="use psycopg 3: postgresql+psycopg://...",
         )
     return int(driver.info.transaction_status) != 0
+
+
+def _in_autocommit(connection: Connection) -> bool:
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        return driver.isolation_level is None
+    return bool(driver.autocommit)
 
 
 def _level(connection: Connection) -> str:
