@@ -4,8 +4,10 @@
     paging/        what a source implements, the judgement over a chain's pages, the HTTP source
     store/         durable progress: schema, statements, reading
     effects/       what an effect implements, Parquet, dead letters
+    delivery/      message logs: a delivery frontier without gaps, claims and coverage (no Beam)
     settling/      one chain read, applied and promoted in one call (no Beam)
     plan_partitions, read_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
+    summarise_covered      message logs on Beam, many shards in parallel
     reading        `Progress`: where the frontier is, for programs without Beam
     testing/       a source that follows a script, a clock that stands still: for tests of one's own
 
@@ -19,6 +21,7 @@ from gapless._version import __version__
 if TYPE_CHECKING:
     from gapless.combine_frontier import CombineFrontier
     from gapless.complete_through import Completed, CompleteThrough
+    from gapless.delivery.message_log import MessageLog
     from gapless.effects.dead_letters import ParquetDeadLetters
     from gapless.effects.parquet import ParquetEffect
     from gapless.paging.http import HttpSource
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from gapless.reading import Progress
     from gapless.settling.retrying import RetryPolicy
     from gapless.store_ref import StoreRef
+    from gapless.summarise_covered import SummariseCovered
     from gapless.track_partitions import TrackPartitions
     from gapless.updates import FrontierUpdate, PartitionProgress
 
@@ -39,6 +43,7 @@ _HOMES = {
     "HttpSource": "gapless.paging.http",
     "ParquetDeadLetters": "gapless.effects.dead_letters",
     "ParquetEffect": "gapless.effects.parquet",
+    "MessageLog": "gapless.delivery.message_log",
     "PartitionProgress": "gapless.updates",
     "PlanPartitions": "gapless.plan_partitions",
     "Progress": "gapless.reading",
@@ -47,6 +52,7 @@ _HOMES = {
     "RetryPolicy": "gapless.settling.retrying",
     "SettleInPlace": "gapless.read_pages",
     "StoreRef": "gapless.store_ref",
+    "SummariseCovered": "gapless.summarise_covered",
     "TrackPartitions": "gapless.track_partitions",
 }
 
@@ -56,6 +62,7 @@ __all__ = [
     "Completed",
     "FrontierUpdate",
     "HttpSource",
+    "MessageLog",
     "ParquetDeadLetters",
     "ParquetEffect",
     "PartitionProgress",
@@ -66,6 +73,7 @@ __all__ = [
     "RetryPolicy",
     "SettleInPlace",
     "StoreRef",
+    "SummariseCovered",
     "TrackPartitions",
     "__version__",
 ]

@@ -15,7 +15,7 @@ Needs no Beam and none of gapless's own stores: the tables it keeps stand beside
 from gapless.delivery.barrier import barrier_for
 from gapless.delivery.coverage import CoveredRange
 from gapless.delivery.log_table import LogTable, ReflectedLog
-from gapless.delivery.message_log import MessageLog
+from gapless.delivery.message_log import LogRef, MessageLog
 from gapless.delivery.settled import Barrier, OpenWriter, Settled
 from gapless.delivery.setups import refuse_unsafe, unsafe_setups, watch
 from gapless.delivery.violations import Violation
@@ -28,6 +28,7 @@ __all__ = [
     "DeliveryBlocker",
     "DeliveryFrontier",
     "Held",
+    "LogRef",
     "LogTable",
     "MessageLog",
     "OpenWriter",

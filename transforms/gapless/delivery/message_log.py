@@ -1,6 +1,7 @@
 """`MessageLog`: the delivery frontier, coverage and claims of a table of messages, shard by shard."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy.engine import URL, Connection, Engine, make_url
@@ -245,8 +246,9 @@ class MessageLog:
         )
 
     def check(self) -> tuple[PlanCheck, ...]:
-        """The set-up and the plan of each statement, asked anew. Raises UnsafeSetup and NotInstalled; a plan that is not as it has to be is a
-        `problem` of its check. Writes nothing."""
+        """The set-up and the plan of each statement, asked anew. Writes nothing.
+
+        Raises UnsafeSetup and NotInstalled; a plan that is not as it has to be is a `problem` of its check."""
         with self._database.connection() as connection:
             installing.refuse_other_declaration(connection, self._log, self._own)
             self._reader.watch(connection)
@@ -265,17 +267,19 @@ class MessageLog:
         indexes = Indexes(found.open or self._own.open_index, found.all or self._own.all_index)
         return sql_text(self._log, self._own, self._reader.statements(indexes, for_driver=False))
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """A log made by URL travels as it was declared, and is opened anew. Raises ConfigurationError where it cannot travel."""
+    def reference(self) -> "LogRef":
+        """The log as it may travel. Raises ConfigurationError where it was opened by something that does not."""
         if self._url is None or self._url.password is not None:
             what = "an engine or a connection" if self._url is None else "a password in its URL"
             raise ConfigurationError(
                 f"the log was opened by {what}, which does not travel",
                 where=self.where,
-                remedy="open it by a URL without a password: PostgreSQL's PGPASSWORD or .pgpass give it on the workers",
+                remedy="open it by a URL without a password: PGPASSWORD or .pgpass give it on the workers",
             )
-        url = self._url.render_as_string(hide_password=False)
-        return _reopened, (url, self.declared, self._freshness, self._clock)
+        return LogRef(self._url.render_as_string(hide_password=False), self.declared, self._freshness)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return LogRef.open, (self.reference(),)
 
     def close(self) -> None:
         """Close the connections that were opened here."""
@@ -310,20 +314,29 @@ class MessageLog:
         return shard_key(self._log, shard)
 
 
-def _reopened(url: str, declared: LogTable, freshness: float, clock: Clock) -> MessageLog:
-    return MessageLog(
-        url,
-        table=declared.table,
-        terminal=declared.terminal,
-        ids=declared.ids,
-        schema=declared.schema,
-        id=declared.id,
-        shard=declared.shard,
-        status=declared.status,
-        triggers=declared.triggers,
-        freshness=freshness,
-        clock=clock,
-    )
+@dataclass(frozen=True, slots=True)
+class LogRef:
+    """Where a log is and how it is declared: what travels to other processes, and is opened there."""
+
+    url: str
+    declared: LogTable
+    freshness: float = 0.0
+
+    def open(self) -> MessageLog:
+        """Raises as `MessageLog`."""
+        declared = self.declared
+        return MessageLog(
+            self.url,
+            table=declared.table,
+            terminal=declared.terminal,
+            ids=declared.ids,
+            schema=declared.schema,
+            id=declared.id,
+            shard=declared.shard,
+            status=declared.status,
+            triggers=declared.triggers,
+            freshness=self.freshness,
+        )
 
 
 def shard_key(log: ReflectedLog, shard: object) -> Shard:

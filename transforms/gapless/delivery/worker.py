@@ -149,10 +149,11 @@ class Worker:
             if self.stop.is_set():
                 break
             if self._clock.monotonic() >= self._retry_at.get(shard, float("-inf")):
-                self._work(shard)
+                self.hand_on(shard)
         return self.done
 
-    def _work(self, shard: Shard) -> None:
+    def hand_on(self, shard: Shard) -> None:
+        """One shard, until nothing is due in it. A failing effect holds it, and is told."""
         claimed: list[CoveredRange] = []
 
         def effect(shard: Shard, after: int, through: int, rows: int, /) -> None:
