@@ -2,7 +2,7 @@
 
 import pytest
 
-from gapless.progress import Bound, ReadingAgain, Seal, Standing, step_towards_list
+from gapless.progress import Bound, Handoff, Moves, ReadingAgain, Seal, Standing, step_towards_list
 
 AT = Bound.through(10)
 
@@ -69,3 +69,39 @@ class TestReadingAgain:
             "r1", [old, new], observed="r2", frontier=Bound.through(40), proof=ReadingAgain()
         )
         assert (step.entering, step.leaving) == ((2,), ())
+
+
+class TestReadUnderAGenerationBetween:
+    """r1 is the epoch's, r3 the latest; `c` was first seen under r2. An event that was c's under r1, elsewhere under r2, and c's
+    again under r3 lies behind its token, and is in transit for nobody."""
+
+    HANDOFF = Handoff(Bound.through(50), settled=True)
+    MEMBER = standing(1, "a", member=True)
+    BETWEEN = standing(2, "c", "r2", bound=Bound.through(70))
+
+    def decided(self, *standings, proof=HANDOFF):
+        return step_towards_list("r1", [self.MEMBER, *standings], observed="r3", frontier=AT, proof=proof)
+
+    def test_a_handoff_says_nothing_of_what_it_lacks(self):
+        step = self.decided(self.BETWEEN)
+        assert not step.changes
+        assert codes(step) == [("not_joined", "c")]
+        assert (
+            "read under routing generation 'r2', of which nothing proves what moved since"
+            in step.missing[0].detail
+        )
+
+    def test_it_is_dropped_for_the_chain_that_reads_its_partition_anew(self):
+        step = self.decided(self.BETWEEN, standing(3, "c", "r3", bound=None))
+        assert (step.generation, step.rerouted, step.dropped) == ("r3", (1,), (2,))
+        assert codes(step) == [("not_joined", "c")], "which is a newcomer as any other"
+        assert self.decided(self.BETWEEN, standing(3, "c", "r3")).entering == (3,)
+
+    def test_the_sources_promise_says_that_nothing_moved_behind_it(self):
+        step = self.decided(self.BETWEEN, proof=Moves("never behind a certified bound"))
+        assert (step.rerouted, step.dropped, step.entering) == ((1, 2), (), (2,))
+
+    def test_an_operators_word_lets_it_leave(self):
+        ended = standing(2, "c", "r2", listed=False, seal=Seal(AT, None, decommissioned=True))
+        step = self.decided(ended)
+        assert (step.leaving, step.missing) == ((2,), ())

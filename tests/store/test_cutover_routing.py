@@ -229,6 +229,24 @@ class TestByItsHandoffCertificate:
         routed.observe("a", "b", generation="r3", policy=HANDOFF)
         assert routed.store.promote(kit.promotion(late, 100)) is None
 
+    def test_one_first_seen_under_a_generation_between_is_read_anew(self, routed):
+        """What was n's under r1, elsewhere under r2, and n's again under r3 lies behind its token, and is in transit for nobody."""
+        routed.observe("a", "b", "n", generation="r2", policy=HANDOFF)
+        routed.bring("n", 100, "r2")
+        observed = routed.observe("a", "b", "n", generation="r3", policy=HANDOFF)
+        assert tasks(observed) == [("in transit from r1 to r3", "r3"), ("n", "r3")]
+        routed.bring("in transit from r1 to r3", 100, end=True)
+        result = routed.cutover()
+        assert (result.accepted, result.generation, result.entered) == (True, "r3", [])
+        assert missing(result) == [("not_joined", "n")]
+        assert [(row.partition, row.generation) for row in routed.store.snapshot("orders").chains] == [
+            ("a", "r3"),
+            ("b", "r3"),
+            ("n", "r3"),
+        ]
+        routed.bring("n", 100, "r3")
+        assert routed.cutover().entered == ["n"]
+
     def test_a_newcomer_does_not_hold_the_handoff(self, routed):
         routed.observe("a", "b", "n", generation="r2", policy=HANDOFF)
         routed.bring(TRANSIT, 100, end=True)

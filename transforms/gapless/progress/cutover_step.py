@@ -118,12 +118,14 @@ def step_towards_list(
         return _same_routing(observed, standings, frontier, departed, show)
     if isinstance(proof, ReadingAgain):
         return _read_again(generation, observed, standings, frontier, list_bound, departed, show)
+    spoken_of = [one for one in standings if _is_spoken_of(one, generation, observed, proof)]
     lack = _lack_of_handoff(generation, observed, standings, proof, show)
-    step = _rerouted(observed, standings, frontier, departed, show)
-    if lack is None:
+    step = _rerouted(observed, standings, spoken_of, frontier, departed, show)
+    read_between = _read_between(standings, {one.partition for one in spoken_of})
+    if lack is None and not read_between:
         return step
-    unproven = MemberBlocker("handoff_unproven", "", lack)
-    return Step(generation, missing=in_order_of_weight((*step.missing, unproven)))
+    unproven = () if lack is None else (MemberBlocker("handoff_unproven", "", lack),)
+    return Step(generation, missing=in_order_of_weight((*step.missing, *read_between, *unproven)))
 
 
 def _same_routing(
@@ -165,19 +167,44 @@ def _same_routing(
     )
 
 
+def _is_spoken_of(one: Standing, generation: str, observed: str, proof: RoutingProof | None) -> bool:
+    """Whether the proof says what this chain lacks under `observed`.
+
+    A handoff certificate compares the epoch's generation with the observed one. What was read under a third, between them, may
+    have come and gone: an event that was away just then lies where it lay before, and is in transit for nobody."""
+    if isinstance(proof, Moves) or one.generation in (generation, observed):
+        return True
+    return one.seal is not None and one.seal.decommissioned
+
+
+def _read_between(standings: Iterable[Standing], spoken_of: Container[str]) -> list[MemberBlocker]:
+    """Candidates of a generation that the proof says nothing of, where nobody has begun to read their partition anew."""
+    return [
+        MemberBlocker(
+            "not_joined",
+            one.partition,
+            f"it was read under routing generation {one.generation!r}, of which nothing proves what moved since",
+        )
+        for one in standings
+        if one.partition not in spoken_of
+    ]
+
+
 def _rerouted(
     observed: str,
     standings: Sequence[Standing],
+    spoken_of: Iterable[Standing],
     frontier: Bound | None,
     departed: Container[str],
     show: Show,
 ) -> Step:
-    """Tokens and bounds go on under the new generation: of several chains of a partition the member's, else the oldest one's."""
+    """Tokens and bounds go on under the new generation as far as the proof speaks of them: of several chains of a partition the
+    member's, else the oldest one's."""
     carried: dict[str, Standing] = {}
-    for one in sorted(standings, key=lambda one: (not one.member, one.chain)):
+    for one in sorted(spoken_of, key=lambda one: (not one.member, one.chain)):
         carried.setdefault(one.partition, one)
     rerouted = [one for one in carried.values() if one.generation != observed]
-    dropped = [one.chain for one in standings if carried[one.partition] is not one]
+    dropped = [one.chain for one in standings if carried.get(one.partition) is not one]
     listed = {one.partition for one in standings if one.listed}
     view = [replace(one, generation=observed, listed=one.partition in listed) for one in carried.values()]
     step = _same_routing(observed, view, frontier, departed, show)
@@ -198,7 +225,7 @@ def _lack_of_handoff(
         return f"{changed}, and no handoff certificate between them has been read"
     for one in standings:
         read = highest(one.bound, one.read_to)
-        if one.generation != observed and read is not None and read > proof.complete:
+        if one.generation == generation and read is not None and read > proof.complete:
             return (
                 f"{changed}, and the handoff certificate covers {show(proof.complete)}, less than partition {one.partition}"
                 f" was promoted through: {show(read)}"

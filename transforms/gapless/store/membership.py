@@ -1,6 +1,6 @@
 """Membership as the store sees it: the first list freezes an epoch, every later one only adds candidates and facts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -145,7 +145,9 @@ def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapp
         require_new_generation(connection, scope, look.generation)
     reads_again = look.generation != scope["generation"] and not look.policy.carries_on and not first
     listed = still_listed(connection, scope, chains, look.listed, look.domain, look.generation, reads_again)
-    present = _matched(chains, listed, look.generation, reads_again)
+    present = _matched(
+        chains, listed, look.generation, lambda row: not reads_again and _goes_on(row, scope, look.policy)
+    )
     require_sound(listed)
     facts = {name: facts_of(entry, present[name], look.domain) for name, entry in listed.items()}
     changed = first or _has_changed(scope, chains, present, facts, look.generation)
@@ -191,18 +193,27 @@ def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapp
 
 
 def _matched(
-    chains: Sequence[RowMapping], listed: Mapping[str, ListedPartition], generation: str, reads_again: bool
+    chains: Sequence[RowMapping],
+    listed: Mapping[str, ListedPartition],
+    generation: str,
+    goes_on: Callable[[RowMapping], bool],
 ) -> dict[str, RowMapping | None]:
     """The live chain that each listed partition is read as; None: it is to get one.
 
-    Where nothing is read again, a partition's chain of the old generation goes on, a member's before a candidate's."""
+    A partition's chain of an earlier generation stands for it where it `goes_on`, a member's before a candidate's."""
     known: dict[str, RowMapping] = {}
     for row in sorted(
         chains, key=lambda row: (row["generation"] != generation, row["epoch_in"] is None, row["chain"])
     ):
-        if row["generation"] == generation or not reads_again:
+        if row["generation"] == generation or goes_on(row):
             known.setdefault(row["partition"], row)
     return {name: known.get(name) for name in listed}
+
+
+def _goes_on(row: RowMapping, scope: RowMapping, policy: MembershipPolicy) -> bool:
+    """Whether a chain of an earlier generation can go on by proof: of one between the epoch's and the latest, only the source's
+    own promise says what moved since."""
+    return policy.moves is not None or bool(row["generation"] == scope["generation"])
 
 
 def _has_changed(

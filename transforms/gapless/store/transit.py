@@ -62,7 +62,7 @@ def follow_transit(
         if row["kind"] != TRANSIT:
             continue
         between = row["fields"] == {"from": scope["generation"], "to": generation}
-        if wanted and between and not (renew and _falls_short(row, live, generation)):
+        if wanted and between and not (renew and _falls_short(row, live, scope["generation"])):
             fits.append(row)
         else:
             close = sa.update(schema.chain).where(schema.chain.c.chain == row["chain"])
@@ -80,12 +80,13 @@ def follow_transit(
     return bool(closed)
 
 
-def _falls_short(transit: RowMapping, live: Sequence[RowMapping], generation: str) -> bool:
+def _falls_short(transit: RowMapping, live: Sequence[RowMapping], before: str) -> bool:
+    """Whether more was read under the generation `before` than the certificate covers."""
     if transit["state"] != ChainState.ENDED.value:
         return False
     read = [
         max(row["bound"], row["read_to"])
         for row in live
-        if row["kind"] == PARTITION and row["generation"] != generation
+        if row["kind"] == PARTITION and row["generation"] == before
     ]
     return bool(max(read, default=b"") > transit["bound"])
