@@ -7,7 +7,7 @@ from snapshots import candidate, held, member, scope, snapshot
 
 from gapless.explain import Explanation, Holding, explain, short_of
 from gapless.progress import BLOCKER_CODES, Bound, ChainState
-from gapless.store.records import Blocker, ChainRow, Snapshot
+from gapless.store.records import Blocker, ChainRow, MembershipPolicy, Snapshot
 
 LATER = datetime(2013, 6, 1, 13, tzinfo=timezone.utc)
 
@@ -29,6 +29,14 @@ def test_nothing_holds_while_everybody_is_read() -> None:
 
 def test_without_a_membership_the_frontier_is_withheld() -> None:
     assert withheld(snapshot(None)) == ("not_started", "no run has frozen the list of partitions yet")
+
+
+def test_where_every_member_has_left_the_frontier_is_withheld() -> None:
+    """The minimum of nothing is no claim."""
+    assert withheld(snapshot(100, frozen=True)) == (
+        "member_list_unproven",
+        "every member has left in order: nobody is left who could raise the frontier",
+    )
 
 
 def test_the_member_that_stands_lowest_and_is_held_withholds_the_frontier() -> None:
@@ -103,35 +111,6 @@ def test_a_stopped_chain_has_a_blocker_even_where_the_store_names_none(state: Ch
     assert found.withheld is not None
 
 
-def test_a_newcomer_has_not_joined() -> None:
-    found = snapshot(100, member("a", 100), candidate("c", 40))
-    assert codes(explain(found)) == {"c": "not_joined"}
-
-
-def test_a_newcomer_of_another_generation_says_that_the_routing_changed() -> None:
-    found = snapshot(100, member("a", 100), candidate("a", None, generation="r2", chain=99))
-    assert codes(explain(found)) == {"a": "membership_changed"}
-
-
-def test_a_member_of_an_older_generation_is_read_no_further_and_says_so() -> None:
-    """It has not left: its partition is listed, under another routing."""
-    now = scope(100, observation=2)
-    found = snapshot(now, member("a", 100), candidate("a", None, generation="r2", chain=99, listed=2))
-    assert [(held.row.generation, held.blocker.code) for held in explain(found).holding] == [
-        ("r1", "membership_changed"),
-        ("r2", "membership_changed"),
-    ]
-    assert withheld(found)[0] == "membership_changed"
-
-
-def test_a_newcomer_withholds_where_the_cap_stands_at_the_frontier() -> None:
-    capped = scope(100, cap=Bound.through(100), capped=True)
-    assert withheld(snapshot(capped, member("a", 100), candidate("c", 40))) == (
-        "not_joined",
-        "partition c: in the source's list since the epoch was frozen; not yet proved complete",
-    )
-
-
 def test_a_held_member_comes_before_the_cap() -> None:
     capped = scope(100, cap=Bound.through(100), capped=True)
     blocker = explain(snapshot(capped, held("a", 100), candidate("c", 40))).withheld
@@ -155,29 +134,6 @@ def test_a_list_certified_nowhere_withholds_everything() -> None:
 def test_a_list_certified_as_far_as_the_lowest_member_withholds_nothing() -> None:
     capped = scope(100, cap=Bound.through(100), capped=True, list_certified=True)
     assert explain(snapshot(capped, member("a", 100))).settled
-
-
-def test_a_member_that_is_no_longer_listed_must_be_sealed_to_leave() -> None:
-    found = snapshot(scope(100, observation=2), member("a", 100), member("b", 200, listed=2))
-    assert codes(explain(found)) == {"a": "unsealed_member"}
-    assert withheld(found) is not None
-
-
-def sealed(partition: str, **changes: object) -> ChainRow:
-    return member(partition, 100, seal=Bound.through(100), state=ChainState.ENDED, **changes)
-
-
-def test_a_sealed_leaver_needs_its_successors() -> None:
-    rows = (member("b", 200, listed=2), sealed("a", successors=None))
-    assert codes(explain(snapshot(scope(100, observation=2), *rows))) == {"a": "missing_successor"}
-    rows = (member("b", 200, listed=2), sealed("a", successors=("z",)))
-    assert codes(explain(snapshot(scope(100, observation=2), *rows))) == {"a": "missing_successor"}
-
-
-@pytest.mark.parametrize("successors", [(), ("b",)])
-def test_a_sealed_leaver_with_known_successors_holds_nothing(successors: tuple[str, ...]) -> None:
-    rows = (member("b", 200, listed=2), sealed("a", successors=successors))
-    assert explain(snapshot(scope(100, observation=2), *rows)).settled
 
 
 def test_members_come_before_newcomers_and_the_lowest_first() -> None:
@@ -217,9 +173,6 @@ class TestWhatTimeReleases:
     @pytest.mark.parametrize("row", [member("a", fencing_token=0), member("a", sequence=3)])
     def test_what_is_still_to_be_read(self, row: ChainRow) -> None:
         assert self.of(row)
-
-    def test_not_a_newcomer_since_entering_is_a_decision(self) -> None:
-        assert not self.of(candidate("c", 40))
 
     def test_not_an_end_without_a_certificate(self) -> None:
         assert not self.of(member("a", 80, state=ChainState.ENDED, read_to=Bound.through(95)))
@@ -265,6 +218,13 @@ class TestShortOf:
         assert len(short_of(snapshot(80, ended), Bound.through(90))) == 1
 
 
+POLICIES = [
+    MembershipPolicy(on_change="hold"),
+    MembershipPolicy(moves="the source says so"),
+    MembershipPolicy(handoff=True),
+    MembershipPolicy(reading_again=False),
+    MembershipPolicy(),
+]
 bounds = st.none() | st.integers(0, 5)
 states = st.sampled_from([ChainState.OPEN, ChainState.HELD, ChainState.GAP, ChainState.ENDED])
 blockers = st.none() | st.sampled_from(sorted(BLOCKER_CODES)).map(lambda code: Blocker(code, "h"))
@@ -284,6 +244,8 @@ def rows(draw: st.DrawFn) -> list[ChainRow]:
             fencing_token=draw(st.integers(0, 1)),
             sequence=draw(st.integers(0, 2)),
             generation=draw(st.sampled_from(["r1", "r1", "r2"])),
+            seal_basis=draw(st.sampled_from(["source", "operator"])),
+            parents=draw(st.sampled_from([None, ("a",), ("z",)])),
             seal=draw(bounds.map(lambda b: None if b is None else Bound.through(b))),
             successors=draw(st.sampled_from([None, (), ("a",), ("z",)])),
             read_to=draw(bounds.map(lambda b: None if b is None else Bound.through(b))),
@@ -298,6 +260,8 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     frontier = scope(
         draw(bounds),
         observation=2,
+        observed_generation=draw(st.sampled_from(["r1", "r1", "r2"])),
+        membership=draw(st.sampled_from(POLICIES)),
         cap=None if cap is None else Bound.through(cap),
         capped=draw(st.booleans()),
         list_certified=draw(st.booleans()),

@@ -7,7 +7,7 @@ from snapshots import NOW, candidate, held, member, scope, snapshot
 from gapless import __version__
 from gapless.progress import Bound, ChainState, IntegerDomain, ListDomain, TextDomain, TimestampDomain
 from gapless.status_document import WORST, instant, status_document
-from gapless.store.records import Blocker
+from gapless.store.records import Blocker, SupersededLineage
 from gapless_pipelines.job.output_documents import StatusDocument
 
 
@@ -35,6 +35,7 @@ def test_the_document_holds_every_key_in_its_order() -> None:
                 "after": "0",
                 "after_inclusive": False,
                 "basis": "certified",
+                "violated": False,
                 "published_at": "2013-06-01T11:59:18.000Z",
                 "age_s": 42,
             },
@@ -92,8 +93,49 @@ def test_the_document_holds_every_key_in_its_order() -> None:
                     "bound": {"position": "120", "inclusive": True},
                 },
             ],
+            "superseded": [],
         }
     )
+
+
+def test_a_frontier_under_a_violation_is_marked() -> None:
+    assert status_document(snapshot(100, member("a", 100), violations=1))["frontier"]["violated"] is True
+
+
+def test_what_a_rebuild_has_ended_stays_readable() -> None:
+    ended = SupersededLineage(
+        1, 3, Bound.before(0), Bound.through(100), "asserted", True, True, "ids were wrong", "kim", NOW
+    )
+    empty = SupersededLineage(2, 4, None, None, "certified", False, False, "again", None, NOW)
+    document = status_document(snapshot(None, superseded=[ended, empty]))
+    assert document["superseded"] == [
+        {
+            "lineage": 1,
+            "membership_epoch": 3,
+            "list": "certified",
+            "frontier": {
+                "position": "100",
+                "inclusive": True,
+                "after": "0",
+                "after_inclusive": False,
+                "basis": "asserted",
+                "violated": True,
+            },
+            "reason": "ids were wrong",
+            "operator": "kim",
+            "superseded_at": "2013-06-01T12:00:00.250Z",
+        },
+        {
+            "lineage": 2,
+            "membership_epoch": 4,
+            "list": "frozen",
+            "frontier": None,
+            "reason": "again",
+            "operator": None,
+            "superseded_at": "2013-06-01T12:00:00.250Z",
+        },
+    ]
+    StatusDocument.model_validate_json(json.dumps(document))
 
 
 def test_what_is_not_known_is_null() -> None:

@@ -75,6 +75,7 @@ def scope(frontier: int | Bound | None = None, **changes: Any) -> FrontierRow:
         capped=False,
         basis="certified",
         published_at=None if published is None else datetime(2013, 6, 1, 11, 59, 18, tzinfo=timezone.utc),
+        observed_generation="r1",
     )
     return replace(plain, **changes)
 
@@ -87,6 +88,12 @@ def run(state: str = "running") -> RunRow:
 def snapshot(frontier: FrontierRow | int | None, *chains: ChainRow, **changes: Any) -> Snapshot:
     row = frontier if isinstance(frontier, FrontierRow) else scope(frontier)
     plain = Snapshot(
-        scope=row, chains=chains, run=run(), violations=0, as_of=NOW, totals=Totals(400, 4000, 2, 1)
+        scope=row,
+        chains=chains,
+        run=run(),
+        violations=0,
+        as_of=NOW,
+        totals=Totals(400, 4000, 2, 1),
+        frozen=bool(chains),
     )
     return replace(plain, **changes)

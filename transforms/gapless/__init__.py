@@ -9,6 +9,7 @@
     plan_partitions, read_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
     summarise_covered      message logs on Beam, many shards in parallel
     reading        `Progress`: where the frontier is, for programs without Beam
+    epochs         `Epochs`: membership by hand: cutover, an operator's seal, a rebuild
     testing/       a source that follows a script, a clock that stands still: for tests of one's own
 
 Names are resolved when they are first used, so that `import gapless.progress` needs neither Beam nor Arrow.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gapless.delivery.message_log import MessageLog
     from gapless.effects.dead_letters import ParquetDeadLetters
     from gapless.effects.parquet import ParquetEffect
+    from gapless.epochs import Epochs
     from gapless.paging.http import HttpSource
     from gapless.plan_partitions import PlanPartitions
     from gapless.publish_frontier import PublishFrontier
@@ -39,6 +41,7 @@ _HOMES = {
     "CombineFrontier": "gapless.combine_frontier",
     "CompleteThrough": "gapless.complete_through",
     "Completed": "gapless.complete_through",
+    "Epochs": "gapless.epochs",
     "FrontierUpdate": "gapless.updates",
     "HttpSource": "gapless.paging.http",
     "ParquetDeadLetters": "gapless.effects.dead_letters",
@@ -60,6 +63,7 @@ __all__ = [
     "CombineFrontier",
     "CompleteThrough",
     "Completed",
+    "Epochs",
     "FrontierUpdate",
     "HttpSource",
     "MessageLog",

@@ -8,27 +8,35 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gapless.membership_change import Change, blocker_of, change_of
 from gapless.progress import Bound, ChainState, Domain, bound_text
-from gapless.store.records import Blocker, ChainRow, FrontierRow, Snapshot
+from gapless.store.records import PARTITION, TRANSIT, Blocker, ChainRow, Snapshot
 
 _STOPPED = (ChainState.HELD, ChainState.GAP)
 _RELEASED_BY_READING = frozenset({"not_started", "no_bound"})
-"""Not `not_joined`: a newcomer enters by a cutover, which somebody decides."""
+_OF_THE_LIST = frozenset({"membership_changed", "handoff_unproven"})
 _SKIPPABLE = frozenset({"unsettled_event", "schema_drift"})
 _COMMANDS = {
     "not_started": "gapless backfill JOB",
     "no_bound": "gapless backfill JOB",
     "source_unavailable": "gapless backfill JOB",
+    "not_joined": "gapless backfill JOB",
     "violation": "gapless violations",
+    "membership_changed": "gapless epoch show",
+    "missing_successor": "gapless epoch show",
+    "handoff_unproven": "gapless epoch show",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A chain that does not get on as it stands, and why."""
+    """A chain that does not get on as it stands, and why. `by_itself`: a change of membership that nobody has to do anything
+    for; `proved`: it only waits for the cutover."""
 
     row: ChainRow
     blocker: Blocker
+    by_itself: bool = False
+    proved: bool = False
 
     @property
     def waits_for_time_alone(self) -> bool:
@@ -37,6 +45,8 @@ class Holding:
         A chain that was held and is open again is being tried at this moment."""
         if self.row.state is ChainState.GAP:
             return False
+        if self.by_itself:
+            return True
         if self.row.state is ChainState.HELD:
             return self.blocker.retry_at is not None
         return self.row.blocker is not None or self.blocker.code in _RELEASED_BY_READING
@@ -44,22 +54,33 @@ class Holding:
     @property
     def command(self) -> str | None:
         """The command that helps, None where none of gapless's own does."""
-        event = self.blocker.event_id
-        if self.blocker.code in _SKIPPABLE and event is not None:
-            # `--` where an id looks like an option.
-            dashed = self.row.partition.startswith("-") or event.startswith("-")
-            names = shlex.join((*(("--",) if dashed else ()), self.row.partition, event))
-            return f"gapless skip --reason ... {names}" if dashed else f"gapless skip {names} --reason ..."
+        code, event = self.blocker.code, self.blocker.event_id
+        if code in _SKIPPABLE and event is not None:
+            return _command("gapless skip", "--reason ...", self.row.partition, event)
+        if code == "unsealed_member" and self.row.seal is None:
+            return _command("gapless epoch seal", "--at ... --reason ...", self.row.partition)
+        if self.proved:
+            return "gapless epoch cutover"
         return _COMMANDS.get(self.blocker.code)
+
+
+def _command(verb: str, options: str, *names: str) -> str:
+    """For a shell; with `--` where a name looks like an option."""
+    if any(name.startswith("-") for name in names):
+        return f"{verb} {options} {shlex.join(('--', *names))}"
+    return f"{verb} {shlex.join(names)} {options}"
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """`withheld`: why the frontier stands where it does, or is not there at all; None where nothing holds it but the
-    reading itself. `holding`: every chain that holds, members first, the lowest bound first."""
+    reading itself. `holding`: every chain that holds, members first, the lowest bound first. `by_list`: the member list
+    withholds, no chain. `by_itself`: what withholds needs nobody but the reading that goes on."""
 
     withheld: Blocker | None
     holding: Sequence[Holding]
+    by_list: bool = False
+    by_itself: bool = False
 
     @property
     def blockers(self) -> list[tuple[str, Blocker]]:
@@ -78,27 +99,23 @@ def members_of(snapshot: Snapshot) -> list[ChainRow]:
 
 
 def candidates_of(snapshot: Snapshot) -> list[ChainRow]:
-    """The chains that were seen and have not entered."""
-    return [row for row in snapshot.chains if row.is_candidate]
-
-
-def routed_generations(snapshot: Snapshot) -> frozenset[str]:
-    """The routing generation of the source's latest list; empty where it names none of the live chains."""
-    latest = snapshot.scope.observation
-    return frozenset(row.generation for row in snapshot.chains if row.is_live and row.listed == latest)
+    """The partitions' chains that were seen and have not entered."""
+    return [row for row in snapshot.chains if row.is_candidate and row.kind == PARTITION]
 
 
 def explain(snapshot: Snapshot) -> Explanation:
     """Every chain that holds, by name, and what holds the frontier itself."""
+    change = change_of(snapshot)
     members = sorted(members_of(snapshot), key=lowest_first)
-    routed = routed_generations(snapshot)
-    holding = list(_holding(members, snapshot, routed))
-    outside = list(_holding(sorted(candidates_of(snapshot), key=lowest_first), snapshot, routed))
-    if not members:
-        withheld: Blocker | None = Blocker("not_started", "no run has frozen the list of partitions yet")
-    else:
-        withheld = _withheld(snapshot.scope, members[0].bound, holding, outside)
-    return Explanation(withheld, (*holding, *outside))
+    outside = sorted((row for row in snapshot.chains if row.is_candidate), key=lowest_first)
+    holding = list(_holding(members, snapshot, change))
+    lowest = _who_withholds(members, snapshot, holding, change)
+    everybody = (*holding, *_holding(outside, snapshot, change))
+    if lowest is not None:
+        named = replace(lowest.blocker, hint=f"partition {lowest.row.partition}: {lowest.blocker.hint}")
+        return Explanation(named, everybody, by_itself=lowest.waits_for_time_alone)
+    withheld, by_itself = _list_withholds(members, snapshot, change)
+    return Explanation(withheld, everybody, by_list=withheld is not None, by_itself=by_itself)
 
 
 def lowest_first(row: ChainRow) -> tuple[bool, Bound, bool, str]:
@@ -106,14 +123,19 @@ def lowest_first(row: ChainRow) -> tuple[bool, Bound, bool, str]:
     return (row.bound is not None, row.bound or Bound.before(0), row.state not in _STOPPED, row.partition)
 
 
-def _holding(rows: Sequence[ChainRow], snapshot: Snapshot, routed: frozenset[str]) -> Iterator[Holding]:
+def _holding(rows: Sequence[ChainRow], snapshot: Snapshot, change: Change | None) -> Iterator[Holding]:
     for row in rows:
-        blocker = _blocker(row, snapshot, routed)
-        if blocker is not None:
+        blocker = _blocker(row, snapshot, change)
+        if blocker is None:
+            continue
+        if change is None:
             yield Holding(row, blocker)
+            continue
+        proved = blocker.code == "membership_changed" and change.waits_for_cutover(row)
+        yield Holding(row, blocker, _comes_by_itself(row, blocker, change), proved)
 
 
-def _blocker(row: ChainRow, snapshot: Snapshot, routed: frozenset[str]) -> Blocker | None:
+def _blocker(row: ChainRow, snapshot: Snapshot, change: Change | None) -> Blocker | None:
     """What keeps a chain's bound from rising, a newcomer from entering, or a leaver from leaving; None where nothing does."""
     if row.blocker is not None:
         return row.blocker
@@ -121,46 +143,37 @@ def _blocker(row: ChainRow, snapshot: Snapshot, routed: frozenset[str]) -> Block
         return Blocker("unsettled_event", "held; the store names no event")
     if row.state is ChainState.GAP:
         return Blocker("range_trimmed", "stopped at a gap; the store does not say why")
-    if row.is_candidate:
-        return _newcomer(row, snapshot.scope)
-    if routed and row.generation not in routed:
-        now = ", ".join(map(repr, sorted(routed)))
-        return Blocker(
-            "membership_changed",
-            f"the source now routes under generation {now}; this chain is of {row.generation!r}, and is read no further",
-        )
-    if row.listed < snapshot.scope.observation:
-        return _leaver(row, snapshot)
-    return _unproved(row, snapshot.scope.domain)
-
-
-def _newcomer(row: ChainRow, scope: FrontierRow) -> Blocker:
-    if row.generation != scope.generation:
-        return Blocker(
-            "membership_changed",
-            f"the source now routes under generation {row.generation!r}, the epoch is of {scope.generation!r}",
-        )
-    return Blocker("not_joined", "in the source's list since the epoch was frozen; not yet proved complete")
-
-
-def _leaver(row: ChainRow, snapshot: Snapshot) -> Blocker | None:
-    if row.seal is None:
-        return Blocker(
-            "unsealed_member", "no longer in the source's list, and the source has certified no end for it"
-        )
-    if row.successors is None:
-        return Blocker(
-            "missing_successor", "sealed and no longer listed, and the source does not name its successors"
-        )
-    known = {chain.partition for chain in snapshot.chains}
-    missing = [name for name in row.successors if name not in known]
-    if missing:
-        return Blocker(
-            "missing_successor", f"its successor {missing[0]!r} has not been seen in the source's list"
-        )
-    if row.bound is None or row.bound < row.seal:
+    if change is None:
         return _unproved(row, snapshot.scope.domain)
-    return None
+    if row.kind == TRANSIT:
+        return _in_transit(row)
+    if row.is_candidate:
+        return change.of_newcomer(row)
+    if change.stops(row):
+        return change.of_stopped(row)
+    return change.of_leaver(row) or _unproved(row, snapshot.scope.domain)
+
+
+def _in_transit(row: ChainRow) -> Blocker | None:
+    if row.state is not ChainState.OPEN:
+        return None
+    read = "no run has asked for them yet" if row.sequence == 0 else f"{row.events} of them have an outcome"
+    return Blocker("handoff_unproven", f"the events in transit are to be settled first: {read}")
+
+
+def _comes_by_itself(row: ChainRow, blocker: Blocker, change: Change) -> bool:
+    """Whether the reading that goes on, and a run's own cutover, release it."""
+    if row.blocker is not None:
+        # One that was answered under the new routing goes on with the cutover; what else holds a chain is no matter of the list.
+        return blocker.code == "membership_changed" and change.rerouted and change.comes_by_itself
+    if row.kind == TRANSIT:
+        return change.by_cutover
+    if blocker.code in _OF_THE_LIST:
+        return change.by_cutover and (change.waits_for_cutover(row) or change.comes_by_itself)
+    lack = change.missing.get(row.partition)
+    return (
+        lack is not None and lack.code == blocker.code and change.by_cutover and change.comes_by_reading(lack)
+    )
 
 
 def _unproved(row: ChainRow, domain: Domain) -> Blocker | None:
@@ -186,24 +199,50 @@ def _unproved(row: ChainRow, domain: Domain) -> Blocker | None:
     return Blocker("no_bound", f"{row.sequence} pages promoted; none of them has brought a certificate")
 
 
-def _withheld(
-    scope: FrontierRow, lowest: Bound | None, holding: Sequence[Holding], outside: Sequence[Holding]
-) -> Blocker | None:
+def _who_withholds(
+    members: Sequence[ChainRow], snapshot: Snapshot, holding: Sequence[Holding], change: Change | None
+) -> Holding | None:
+    """The chain that holds the frontier: it stands lowest, and does not get on. None where it is the member list, or nobody."""
+    if not members or _cap_is_below(snapshot, members[0].bound):
+        return None
     for held in holding:
-        if held.row.bound == lowest:
-            return replace(held.blocker, hint=f"partition {held.row.partition}: {held.blocker.hint}")
-    if not scope.capped or lowest is None:
-        return None
-    if scope.cap is not None and not (scope.cap < lowest or (scope.cap == lowest and outside)):
-        return None
-    if outside:
-        first = outside[0]
-        return replace(first.blocker, hint=f"partition {first.row.partition}: {first.blocker.hint}")
-    if scope.cap is None:
-        return Blocker("member_list_unproven", "the source has certified its list of partitions nowhere yet")
+        # A chain that stands still because of the routing is not what is missing.
+        stopped = change is not None and held.row.blocker is None and change.stops(held.row)
+        if held.row.bound == members[0].bound and not stopped:
+            return held
+    return None
+
+
+def _list_withholds(
+    members: Sequence[ChainRow], snapshot: Snapshot, change: Change | None
+) -> tuple[Blocker | None, bool]:
+    """What about the list of members holds the frontier, and whether it is released without anybody doing anything."""
+    scope = snapshot.scope
+    if not members:
+        return _nobody(snapshot), False
+    below = _cap_is_below(snapshot, members[0].bound)
+    at_cap = below or (scope.capped and scope.cap == members[0].bound)
+    if change is not None and (change.rerouted or (at_cap and candidates_of(snapshot))):
+        return blocker_of(change.reason), change.comes_by_itself
+    if not below:
+        return None, False
+    certified = "nowhere yet" if scope.cap is None else f"{bound_text(scope.cap, scope.domain)} only"
+    # A run looks at the list again and again.
+    read = snapshot.run is not None and snapshot.run.state == "running"
+    return Blocker("member_list_unproven", f"the list of partitions is certified {certified}"), read
+
+
+def _cap_is_below(snapshot: Snapshot, lowest: Bound | None) -> bool:
+    scope = snapshot.scope
+    return scope.capped and lowest is not None and (scope.cap is None or scope.cap < lowest)
+
+
+def _nobody(snapshot: Snapshot) -> Blocker:
+    """No members: the minimum of nothing is no claim."""
+    if not snapshot.frozen:
+        return Blocker("not_started", "no run has frozen the list of partitions yet")
     return Blocker(
-        "member_list_unproven",
-        f"the list of partitions is certified {bound_text(scope.cap, scope.domain)} only",
+        "member_list_unproven", "every member has left in order: nobody is left who could raise the frontier"
     )
 
 
@@ -213,7 +252,11 @@ def short_of(snapshot: Snapshot, target: Bound) -> list[Holding]:
     Whoever stands at or above `target` is not in the list, whatever holds it there."""
     explanation = explain(snapshot)
     named = {held.row.chain for held in explanation.holding}
-    low = [held for held in explanation.holding if held.row.bound is None or held.row.bound < target]
+    low = [
+        held
+        for held in explanation.holding
+        if held.row.kind == PARTITION and (held.row.bound is None or held.row.bound < target)
+    ]
     for row in members_of(snapshot):
         if (
             row.chain in named

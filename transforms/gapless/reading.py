@@ -10,20 +10,25 @@
 Nothing here writes. Each answer is of one consistent read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gapless.clock import Clock, SystemClock
+from gapless.epoch_document import epoch_document
 from gapless.errors import NotReached, UnknownScope
-from gapless.explain import Explanation, Holding, explain, short_of
+from gapless.explain import Explanation, Holding, explain, members_of, short_of
 from gapless.progress import Bound, Domain, bound_text, highest
 from gapless.status_document import status_document
-from gapless.store.records import Blocker, DeadLetter, FrontierRow, Snapshot, Violation
+from gapless.store.records import Blocker, DeadLetter, FrontierRow, Snapshot, SupersededLineage, Violation
 from gapless.store_ref import StoreRef, store_ref
+
+if TYPE_CHECKING:
+    from gapless.audit import AuditReport, Contradiction
+    from gapless.history import History
 
 POLL_SECONDS = 1.0
 
@@ -33,7 +38,8 @@ class Claim:
     """Everything after `after` (None: from the beginning of the source) and up to `bound` has a durable outcome.
 
     `position` is the bound's in canonical text. `basis` is `certified`, or `asserted` where an operator's word is part of it;
-    `list_certified` tells whether the source vouches for its list of partitions through the bound, too."""
+    `list_certified` tells whether the source vouches for its list of partitions through the bound, too. `violated`: the source
+    was found to have broken a promise, so that what it certified is not all. `superseded`: a rebuild has ended the lineage."""
 
     bound: Bound
     position: str
@@ -44,6 +50,8 @@ class Claim:
     membership_epoch: int
     lineage: int
     published_at: datetime | None
+    violated: bool = False
+    superseded: bool = False
 
 
 class Reached(str, Enum):
@@ -132,12 +140,23 @@ class ScopeProgress:
     @property
     def frontier(self) -> Claim | None:
         """What is published; None where nothing is claimed."""
-        return claim_of(self._store.scope(self.name))
+        scope = self._store.scope(self.name)
+        return claim_of(scope, violated=self._store.violations_of(self.name, scope.lineage) > 0)
+
+    def superseded(self) -> list[Claim]:
+        """What was published in the lineages that rebuilds have ended, the oldest first; those without a claim are left out."""
+        snapshot = self.snapshot()
+        return [claim for one in snapshot.superseded if (claim := _old_claim(one, snapshot.scope.domain))]
 
     @property
     def domain(self) -> Domain:
         """What positions of this scope are, and how they are written."""
         return self._store.scope(self.name).domain
+
+    @property
+    def lineage(self) -> int:
+        """The present one: 1, and one more with each rebuild."""
+        return self._store.scope(self.name).lineage
 
     def blockers(self) -> list[tuple[str, Blocker]]:
         """(partition, blocker) of everybody that holds, the lowest bound first."""
@@ -151,6 +170,10 @@ class ScopeProgress:
         """What `gapless status --json` prints."""
         return status_document(self.snapshot(), all_partitions=all_partitions)
 
+    def epoch(self) -> dict[str, Any]:
+        """What `gapless epoch show --json` prints: members, candidates, and what a cutover would lack."""
+        return epoch_document(self.snapshot())
+
     def snapshot(self) -> Snapshot:
         return self._store.snapshot(self.name)
 
@@ -161,6 +184,20 @@ class ScopeProgress:
     def violations(self) -> Iterator[Violation]:
         """What the source broke of its promises, in the order it was found."""
         return self._store.violations(self.name)
+
+    def audit(self, found: "Callable[[Contradiction], None] | None" = None) -> "AuditReport":
+        """Derive everything that is claimed from the evidence for it, and read every promoted file.
+
+        `found` is called with each contradiction when it is met. Writes nothing."""
+        from gapless.audit import audit
+
+        return audit(self._store, self.name, found=found)
+
+    def history(self, *, all_partitions: bool = False) -> "History":
+        """How frontier, bounds and membership epochs moved; of the bounds the lowest ones, or all."""
+        from gapless.history import PARTITIONS, history
+
+        return history(self._store, self.name, partitions=None if all_partitions else PARTITIONS)
 
     def wait_through(self, text: str, timeout: float | None = None) -> Waited:
         """Wait until the frontier covers the position of this canonical text; `timeout` in seconds, None: no limit.
@@ -177,32 +214,34 @@ class ScopeProgress:
                 return waited
             self._clock.sleep(min(POLL_SECONDS, left))
 
-    def files(self, through: str | None = None) -> list[DataFile]:
+    def files(self, through: str | None = None, *, lineage: int | None = None) -> list[DataFile]:
         """The promoted files, by partition and sequence; with `through`, those needed for everything at or below that position.
 
-        They may hold later events as well: a file ends where a run of pages ended. Raises NotReached where the frontier does
-        not cover the position, for then no set of files is known to be complete, and PositionError for other text."""
+        They may hold later events as well: a file ends where a run of pages ended. `lineage` is one that a rebuild has ended, or
+        None: the present one. Raises NotReached where the lineage's frontier does not cover the position, for then no set of
+        files is known to be complete, ForeignLineage where there is no such lineage, and PositionError for other text."""
         if through is None:
-            return list(self._files(None))
+            return list(self._files(None, lineage))
         scope = self._store.scope(self.name)
         target = target_of(scope, through)
-        if scope.frontier is None or scope.frontier < target:
-            stands = (
-                "is withheld"
-                if scope.frontier is None
-                else f"stands {bound_text(scope.frontier, scope.domain)}"
-            )
+        frontier = scope.frontier
+        if lineage not in (None, scope.lineage):
+            ended = self.snapshot().superseded
+            frontier = next((one.frontier for one in ended if one.lineage == lineage), None)
+        if frontier is None or frontier < target:
+            stands = "is withheld" if frontier is None else f"stands {bound_text(frontier, scope.domain)}"
             raise NotReached(
                 f"not complete through {scope.domain.text(target.position)}: the frontier {stands}",
-                where=f"scope {self.name}",
+                where=f"scope {self.name}" + ("" if lineage is None else f", lineage {lineage}"),
                 remedy="`gapless explain` names who holds it; without --through every promoted file is listed",
             )
-        return list(self._files(target))
+        return list(self._files(target, lineage))
 
-    def _files(self, target: Bound | None) -> Iterator[DataFile]:
+    def _files(self, target: Bound | None, lineage: int | None) -> Iterator[DataFile]:
         proved: dict[int, Bound | None] = {}
         for row in sorted(
-            self._store.promotions(self.name), key=lambda row: (row.partition, row.chain, row.sequence)
+            self._store.promotions(self.name, lineage),
+            key=lambda row: (row.partition, row.chain, row.sequence),
         ):
             before = proved.get(row.chain)
             proved[row.chain] = highest(before, row.bound)
@@ -212,7 +251,7 @@ class ScopeProgress:
                 yield DataFile(row.path, row.partition, row.sequence, row.rows, proved[row.chain])
 
 
-def claim_of(scope: FrontierRow) -> Claim | None:
+def claim_of(scope: FrontierRow, *, violated: bool = False) -> Claim | None:
     """The published frontier as a claim; None where it is withheld altogether."""
     if scope.frontier is None:
         return None
@@ -226,6 +265,25 @@ def claim_of(scope: FrontierRow) -> Claim | None:
         membership_epoch=scope.epoch,
         lineage=scope.lineage,
         published_at=scope.published_at,
+        violated=violated,
+    )
+
+
+def _old_claim(one: SupersededLineage, domain: Domain) -> Claim | None:
+    if one.frontier is None:
+        return None
+    return Claim(
+        bound=one.frontier,
+        position=domain.text(one.frontier.position),
+        inclusive=one.frontier.inclusive,
+        after=one.after,
+        basis=one.basis,
+        list_certified=one.list_certified,
+        membership_epoch=one.epoch,
+        lineage=one.lineage,
+        published_at=None,
+        violated=one.violated,
+        superseded=True,
     )
 
 
@@ -239,13 +297,22 @@ def waited_for(snapshot: Snapshot, target: Bound) -> Waited:
     scope = snapshot.scope
     if scope.frontier is not None and scope.frontier >= target:
         return Waited(Reached.YES, snapshot)
-    low = short_of(snapshot, target)
-    for held in low:
-        if not held.waits_for_time_alone:
-            return Waited(Reached.BLOCKED, snapshot, held)
+    why, low = explain(snapshot), short_of(snapshot, target)
+    blocking = next((held for held in low if not held.waits_for_time_alone), None)
+    listed = why.by_list and _list_is_short_of(snapshot, target)
+    if listed and not why.by_itself and (blocking is None or blocking.blocker.code == "membership_changed"):
+        return Waited(Reached.BLOCKED, snapshot, withheld=why.withheld)
+    if blocking is not None:
+        return Waited(Reached.BLOCKED, snapshot, blocking)
     if low:
         return Waited(Reached.NOT_YET, snapshot, low[0])
-    withheld = explain(snapshot).withheld
-    if withheld is not None and withheld.code == "member_list_unproven":
-        return Waited(Reached.BLOCKED, snapshot, withheld=withheld)
-    return Waited(Reached.NOT_YET, snapshot)
+    return Waited(Reached.NOT_YET, snapshot, withheld=why.withheld if listed else None)
+
+
+def _list_is_short_of(snapshot: Snapshot, target: Bound) -> bool:
+    """Whether more than a publish is needed: the cap or a member stands below, or there is no member."""
+    scope = snapshot.scope
+    if scope.capped and (scope.cap is None or scope.cap < target):
+        return True
+    members = members_of(snapshot)
+    return not members or any(row.bound is None or row.bound < target for row in members)

@@ -11,7 +11,7 @@ from typing import Any
 from gapless._version import __version__
 from gapless.explain import Explanation, Holding, explain, lowest_first, members_of
 from gapless.progress import Bound, ChainState, Domain
-from gapless.store.records import Blocker, ChainRow, FrontierRow, RunRow, Snapshot
+from gapless.store.records import Blocker, ChainRow, FrontierRow, RunRow, Snapshot, SupersededLineage
 
 FORMAT = 1
 WORST = 100
@@ -35,29 +35,63 @@ def status_document(
         "lineage": scope.lineage,
         "membership_epoch": scope.epoch,
         "routing_generation": scope.generation,
-        "list": "certified" if scope.list_certified else "frozen",
-        "frontier": frontier_value(scope, snapshot.as_of),
+        "list": list_word(scope.list_certified),
+        "frontier": frontier_value(snapshot),
         "withheld": _withheld_value(explanation.withheld),
         "run": _run_value(snapshot.run),
         "counts": counts(snapshot, members),
         "blockers": [blocker_value(held, scope.domain) for held in explanation.holding],
         "partitions": [_partition_value(row, scope.domain) for row in shown],
+        "superseded": [superseded_value(one, scope.domain) for one in snapshot.superseded],
     }
 
 
-def frontier_value(scope: FrontierRow, as_of: datetime) -> dict[str, Any] | None:
+def frontier_value(snapshot: Snapshot) -> dict[str, Any] | None:
     """The published frontier with where its claim starts; None where nothing is claimed."""
+    scope = snapshot.scope
     if scope.frontier is None:
         return None
     published_at = scope.published_at
-    age = None if published_at is None else max(0, int((as_of - published_at).total_seconds()))
+    age = None if published_at is None else max(0, int((snapshot.as_of - published_at).total_seconds()))
     return {
-        **bound_fields(scope.frontier, scope.domain),
-        "after": None if scope.after is None else scope.domain.text(scope.after.position),
-        "after_inclusive": None if scope.after is None else scope.after.inclusive,
+        **_claim_fields(scope.frontier, scope.after, scope.domain),
         "basis": scope.basis,
+        "violated": snapshot.violations > 0,
         "published_at": instant(published_at),
         "age_s": age,
+    }
+
+
+def superseded_value(one: SupersededLineage, domain: Domain) -> dict[str, Any]:
+    """A lineage that a rebuild has ended, and what was claimed of it."""
+    frontier = None
+    if one.frontier is not None:
+        frontier = {
+            **_claim_fields(one.frontier, one.after, domain),
+            "basis": one.basis,
+            "violated": one.violated,
+        }
+    return {
+        "lineage": one.lineage,
+        "membership_epoch": one.epoch,
+        "list": list_word(one.list_certified),
+        "frontier": frontier,
+        "reason": one.reason,
+        "operator": one.operator,
+        "superseded_at": instant(one.superseded_at),
+    }
+
+
+def list_word(certified: bool) -> str:
+    """Whether a claim is about the members alone, or the whole scope."""
+    return "certified" if certified else "frozen"
+
+
+def _claim_fields(bound: Bound, after: Bound | None, domain: Domain) -> dict[str, Any]:
+    return {
+        **bound_fields(bound, domain),
+        "after": None if after is None else domain.text(after.position),
+        "after_inclusive": None if after is None else after.inclusive,
     }
 
 

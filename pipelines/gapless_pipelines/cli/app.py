@@ -15,6 +15,7 @@ from gapless_pipelines.cli import (
     dead_letters_command,
     delivery_command,
     demo_command,
+    epoch_command,
     explain_command,
     schema_command,
     skip_command,
@@ -72,6 +73,7 @@ app.command(short_help="Wait until a position is complete.")(wait_command.wait)
 app.command(short_help="The promoted files and their rows.")(dataset_command.dataset)
 app.command(short_help="Turn a held event into a dead letter, audited.")(skip_command.skip)
 app.command(short_help="What the source broke of its promises.")(violations_command.violations)
+app.add_typer(epoch_command.app, name="epoch", short_help="Members, and changes of the list by proof.")
 app.add_typer(dead_letters_command.app, name="dead-letters", short_help="Events that were given up.")
 app.add_typer(
     delivery_command.app, name="delivery", short_help="Message logs: a delivery frontier without gaps."

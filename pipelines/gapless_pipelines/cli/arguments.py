@@ -38,6 +38,12 @@ ScopeName = Annotated[
         "--scope", metavar="NAME", help="The scope. Left out: the only one of the store.", show_default=False
     ),
 ]
+Operator = Annotated[
+    str | None,
+    typer.Option(
+        "--operator", metavar="NAME", help="Who says so. Left out: the user's name.", show_default=False
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 ExitCode = Annotated[
     bool,

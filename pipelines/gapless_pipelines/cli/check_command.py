@@ -91,7 +91,9 @@ def _store_lines(store: Mapping[str, Any]) -> Iterator[str]:
     for one in store["differences"]:
         yield f"    {printable(one['key'])}: {printable(one['stored'])} in the store, {printable(one['given'])} in the job file"
     if differs:
-        yield "    a run would refuse: give the changed job another scope name"
+        domain = any(one["key"].partition(".")[0] == "domain" for one in store["differences"])
+        anew = "" if domain else ", or start it over: `gapless epoch rebuild JOB --reason ...`"
+        yield f"    a run would refuse: give the changed job another scope name{anew}"
 
 
 def _compact(value: object) -> str:

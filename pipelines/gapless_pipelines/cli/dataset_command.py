@@ -37,6 +37,15 @@ def dataset(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --vacuum: only say what would go.")
     ] = False,
+    lineage: Annotated[
+        int | None,
+        typer.Option(
+            "--lineage",
+            metavar="N",
+            help="The files of a lineage that a rebuild has ended. Left out: the present one.",
+            show_default=False,
+        ),
+    ] = None,
     store: StoreUrl = None,
     scope: ScopeName = None,
     as_json: AsJson = False,
@@ -44,7 +53,7 @@ def dataset(
 ) -> None:
     """List the promoted files. Files that are not listed here count for nothing, wherever they lie."""
     if vacuum:
-        if through is not None or duckdb or store is not None or scope is not None:
+        if duckdb or any(given is not None for given in (through, lineage, store, scope)):
             raise ConfigurationError(
                 "--vacuum goes with a job file and --dry-run only",
                 where="in `gapless dataset`",
@@ -57,14 +66,17 @@ def dataset(
             "--dry-run goes with --vacuum", where="in `gapless dataset`", remedy="leave it out"
         )
     with opened(job, store, scope) as progress:
-        files = progress.files(through)
+        present = progress.lineage
+        lineage = present if lineage is None else lineage
+        files = progress.files(through, lineage=lineage)
         name, domain = progress.name, progress.domain
     if duckdb:
         emit_text(view_of(name, files))
     elif as_json:
-        emit(document_of(name, domain, files))
+        emit(document_of(name, lineage, domain, files))
     else:
-        say_all(_lines(name, domain, files))
+        superseded = lineage != present
+        say_all(_lines(f"{name}, lineage {lineage}, superseded" if superseded else name, domain, files))
     say(*missing_lines(files))
 
 
@@ -79,7 +91,7 @@ def missing_lines(files: "Sequence[DataFile]") -> Iterator[str]:
         )
 
 
-def document_of(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> dict[str, Any]:
+def document_of(scope: str, lineage: int, domain: "Domain", files: "Sequence[DataFile]") -> dict[str, Any]:
     """What `--json` prints, format 1."""
     from gapless.status_document import FORMAT, bound_value
 
@@ -93,7 +105,13 @@ def document_of(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> di
         }
         for file in files
     ]
-    return {"format": FORMAT, "scope": scope, "files": listed, "rows": sum(file.rows for file in files)}
+    return {
+        "format": FORMAT,
+        "scope": scope,
+        "lineage": lineage,
+        "files": listed,
+        "rows": sum(file.rows for file in files),
+    }
 
 
 def _lines(scope: str, domain: "Domain", files: "Sequence[DataFile]") -> Iterator[str]:

@@ -81,3 +81,13 @@ def only_scope(scopes: list[str], store: str) -> str:
         where=store,
         remedy=f"--scope with one of {', '.join(scopes)}",
     )
+
+
+def require_reason(reason: str, what: str, command: str) -> None:
+    """Raises ConfigurationError where an operator's word comes without one; the dots of a copied command are none."""
+    if not any(char.isalnum() for char in reason):
+        raise ConfigurationError(
+            f"{what} needs a reason",
+            where=f"in `{command}`",
+            remedy='--reason "..." in words that will mean something in a year; it is kept and shown',
+        )

@@ -48,7 +48,7 @@ def status(
 
 
 def exit_status(document: Mapping[str, Any]) -> int:
-    """What `--exit-code` makes of a status: 5 after a violation, 3 where something is withheld or held."""
+    """What `--exit-code` makes of a status: 5 after a violation in its lineage, 3 where something is withheld or held."""
     if document["counts"]["violations"]:
         return VIOLATED
     withheld = document["frontier"] is None or document["withheld"] is not None
@@ -72,6 +72,8 @@ def status_lines(document: Mapping[str, Any]) -> Iterator[str]:
     )
     if document["run"] is not None:
         yield f"  {_run_text(document['run'], document['as_of'])}"
+    for superseded in document["superseded"]:
+        yield f"  {superseded_text(superseded)}"
     if document["withheld"] is not None:
         yield f"withheld: {withheld_text(document['withheld'])}"
     for blocker in document["blockers"][:BLOCKERS_SHOWN]:
@@ -87,12 +89,25 @@ def frontier_line(document: Mapping[str, Any]) -> str:
     if frontier is None:
         return f"{scope}: nothing is claimed yet"
     line = f"{scope}: complete {bound_words(frontier)}, {frontier['basis']}"
+    if frontier["violated"]:
+        line += ", violated by the source"
     if frontier["after"] is not None:
         side = "after" if frontier["after_inclusive"] else "from"
         line += f", {side} {printable(frontier['after'])}"
     if frontier["age_s"] is not None:
         line += f" (published {duration(frontier['age_s'])} ago)"
     return line
+
+
+def superseded_text(superseded: Mapping[str, Any]) -> str:
+    """What was claimed of a lineage until a rebuild ended it."""
+    frontier = superseded["frontier"]
+    claim = (
+        "nothing was claimed"
+        if frontier is None
+        else f"complete {bound_words(frontier)}, {frontier['basis']}"
+    )
+    return f"superseded: lineage {superseded['lineage']}, {claim}; rebuilt: {printable(superseded['reason'])}"
 
 
 def withheld_text(withheld: Mapping[str, Any]) -> str:

@@ -28,9 +28,13 @@ def violations(
     exit_code: ExitCode = False,
     debug: Debug = False,
 ) -> int:
-    """Show what the source broke: events and certificates that contradict what it had certified."""
+    """Show what the source broke: events and certificates that contradict what it had certified.
+
+    Those of a lineage that a rebuild has ended are shown with it, and count for no exit status.
+    """
     with opened(job, store, scope) as progress:
-        found = [_value(violation, progress.domain) for violation in progress.violations()]
+        present, domain = progress.lineage, progress.domain
+        found = [_value(violation, domain) for violation in progress.violations()]
         name = progress.name
     if as_json:
         from gapless.status_document import FORMAT
@@ -39,14 +43,16 @@ def violations(
     else:
         say(f"{printable(name)}: {plural(len(found), 'violation')}")
         for violation in found:
-            say_all(_lines(violation))
-    return VIOLATED if exit_code and found else 0
+            say_all(_lines(violation, present))
+    counted = [violation for violation in found if violation["lineage"] == present]
+    return VIOLATED if exit_code and counted else 0
 
 
 def _value(violation: "Violation", domain: "Domain") -> dict[str, Any]:
     from gapless.status_document import bound_value, instant
 
     return {
+        "lineage": violation.lineage,
         "partition": violation.partition,
         "kind": violation.kind,
         "sequence": violation.sequence,
@@ -58,9 +64,11 @@ def _value(violation: "Violation", domain: "Domain") -> dict[str, Any]:
     }
 
 
-def _lines(violation: dict[str, Any]) -> Iterator[str]:
+def _lines(violation: dict[str, Any], lineage: int) -> Iterator[str]:
     kind = _KINDS.get(violation["kind"], violation["kind"].replace("_", " "))
-    yield f"  {printable(violation['partition'])}, page {violation['sequence']}: {kind}"
+    yield f"  {printable(violation['partition'])}, page {violation['sequence']}: {kind}" + (
+        "" if violation["lineage"] == lineage else f" (lineage {violation['lineage']}, superseded)"
+    )
     if violation["event_id"] is not None:
         place = "" if violation["position"] is None else f" at {printable(violation['position'])}"
         yield f"    event: {printable(violation['event_id'])}{place}"

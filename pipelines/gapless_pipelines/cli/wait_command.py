@@ -89,7 +89,7 @@ def _document(waited: "Waited", through: str) -> dict[str, Any]:
         "scope": scope.scope,
         "through": through,
         "state": waited.reached.value,
-        "frontier": frontier_value(scope, as_of),
+        "frontier": frontier_value(waited.snapshot),
         "blocker": blocker,
     }
 

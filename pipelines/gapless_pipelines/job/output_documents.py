@@ -42,14 +42,21 @@ class BoundDocument(Printed):
     inclusive: bool
 
 
-class FrontierDocument(BoundDocument):
+class ClaimDocument(BoundDocument):
     """The claim: every eligible event after `after` through `position` has a durable outcome.
 
-    `after` is null where the claim reaches back to the beginning. `age_s` is in seconds since it was published."""
+    `after` is null where the claim reaches back to the beginning. `violated`: the source was found to have broken a promise of
+    the lineage, so that what it certified is not all."""
 
     after: str | None
     after_inclusive: bool | None
     basis: Literal["certified", "asserted"]
+    violated: bool
+
+
+class FrontierDocument(ClaimDocument):
+    """The claim that is published; `age_s` is in seconds since it was."""
+
     published_at: Instant | None
     age_s: Count | None
 
@@ -73,7 +80,7 @@ class RunDocument(Printed):
 
 
 class CountsDocument(Printed):
-    """Members by state, and what was read and written since the lineage began."""
+    """Members by state, and what was read, written and found since the lineage began."""
 
     members: Count
     active: Count
@@ -118,6 +125,18 @@ class PartitionDocument(Printed):
     bound: BoundDocument | None
 
 
+class SupersededDocument(Printed):
+    """A lineage that a rebuild has ended, and what was published of it; its files are listed by `dataset --lineage`."""
+
+    lineage: Count
+    membership_epoch: Count
+    list: Literal["frozen", "certified"]
+    frontier: ClaimDocument | None
+    reason: str
+    operator: str | None
+    superseded_at: Instant
+
+
 class StatusDocument(Printed):
     """`gapless status --json`. `partitions` holds the worst 100, all of them with `--partitions`."""
 
@@ -139,6 +158,7 @@ class StatusDocument(Printed):
     counts: CountsDocument
     blockers: Sequence[BlockerDocument]
     partitions: Sequence[PartitionDocument]
+    superseded: Sequence[SupersededDocument]
 
 
 class FileDocument(Printed):
@@ -156,5 +176,6 @@ class DatasetDocument(Printed):
 
     format: Literal[1]
     scope: str
+    lineage: Count
     files: list[FileDocument]
     rows: Count

@@ -126,7 +126,10 @@ def test_an_existing_scope_is_compared(gapless: Gapless, orders: Any, job_for: C
     assert differing["path"]["stored"] == '"/orders"'
     assert differing["path"]["given"] == '"/partitions/{partition.id}/events"'
     assert "holds another scope of this name" in told.err
-    assert told.lines[-1].strip() == "a run would refuse: give the changed job another scope name"
+    assert told.lines[-1].strip() == (
+        "a run would refuse: give the changed job another scope name,"
+        " or start it over: `gapless epoch rebuild JOB --reason ...`"
+    )
 
 
 def test_a_store_without_this_scope_is_told(

@@ -39,7 +39,7 @@ def test_it_lists_every_promoted_file_with_its_rows(gapless: Gapless, filled: An
         "rows": 10,
         "bound": {"position": "10", "inclusive": True},
     }
-    assert list(ran.document) == ["format", "scope", "files", "rows"]
+    assert list(ran.document) == ["format", "scope", "lineage", "files", "rows"]
 
 
 def test_files_that_are_gone_are_named_in_every_form_of_output(
@@ -116,7 +116,13 @@ def test_without_a_frontier_nothing_is_complete_through_anything(
 def test_pages_without_rows_have_no_file(gapless: Gapless, orders: Any, job: Path) -> None:
     orders.begin("a")
     orders.promote("a", 10, events=0, rows=0, path=None, digest=None)
-    assert gapless("dataset", "--json").document == {"format": 1, "scope": "orders", "files": [], "rows": 0}
+    assert gapless("dataset", "--json").document == {
+        "format": 1,
+        "scope": "orders",
+        "lineage": 1,
+        "files": [],
+        "rows": 0,
+    }
 
 
 def test_a_newcomers_files_are_not_in_the_data_set(gapless: Gapless, orders: Any, job: Path) -> None:

@@ -72,6 +72,7 @@ class TestViolations:
             "scope": "orders",
             "violations": [
                 {
+                    "lineage": 1,
                     "partition": "a",
                     "kind": "event_behind_bound",
                     "sequence": 3,

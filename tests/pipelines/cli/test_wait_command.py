@@ -117,10 +117,24 @@ def test_a_partition_that_has_ended_below_the_position_blocks(
     assert "  why: the source ended the partition, certified through 80" in ran.lines
 
 
-def test_a_member_list_certified_no_further_blocks(gapless: Gapless, orders: Any, job: Path) -> None:
+def test_a_member_list_certified_no_further_is_waited_for_while_a_run_looks_at_it(
+    gapless: Gapless, orders: Any, job: Path
+) -> None:
     orders.begin("a", list_bound=Bound.through(60))
     orders.promote("a", 100)
     orders.publish()
+    ran = gapless("wait", "--through", "90", "--timeout", "2s", clock=ManualClock())
+    assert ran.exit_status == 6
+    assert ran.lines[-1].startswith("waiting for the list of partitions (through 60): member_list_unproven")
+
+
+def test_a_member_list_certified_no_further_blocks_where_no_run_goes_on(
+    gapless: Gapless, orders: Any, job: Path
+) -> None:
+    orders.begin("a", list_bound=Bound.through(60))
+    orders.promote("a", 100)
+    orders.publish()
+    orders.store.end_run("run-of-orders", "done")
     ran = gapless("wait", "--through", "90", "--json", clock=ManualClock())
     assert ran.exit_status == 3
     assert ran.document["blocker"] == {

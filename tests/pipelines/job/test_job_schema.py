@@ -37,6 +37,7 @@ STATUS: dict[str, Any] = {
         "after": "0",
         "after_inclusive": False,
         "basis": "certified",
+        "violated": False,
         "published_at": "2026-07-23T21:59:00.000Z",
         "age_s": 38,
     },
@@ -83,6 +84,7 @@ STATUS: dict[str, Any] = {
             "bound": BOUND,
         }
     ],
+    "superseded": [],
 }
 
 
@@ -256,7 +258,7 @@ def test_the_schema_of_a_status_lists_the_closed_codes() -> None:
 
 def test_a_dataset_document_is_what_its_schema_says() -> None:
     file = {"path": "/out/a.parquet", "partition": "eu", "sequence": 0, "rows": 5000, "bound": BOUND}
-    document = {"format": 1, "scope": "orders", "files": [file, {**file, "bound": None}], "rows": 10000}
+    document = {"format": 1, "scope": "orders", "lineage": 1, "files": [file, {**file, "bound": None}], "rows": 10000}
 
     assert DatasetDocument.model_validate(document).model_dump() == document
     with pytest.raises(ValidationError):

@@ -30,11 +30,11 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "token_expired": (
         "the source no longer knows the page token, and no restart is declared",
-        "declare `pages.expired.restart`, or read it again under another scope name",
+        "declare `pages.expired.restart`, or read everything again: `gapless epoch rebuild JOB --reason ...`",
     ),
     "range_trimmed": (
         "the source no longer holds what follows the page token: there is a hole",
-        "nothing brings it back: read what the source still holds under another scope name",
+        "nothing brings it back: begin anew with what the source holds, by another `range.start` and `gapless epoch rebuild`",
     ),
     "token_cycle": (
         "page tokens repeat and nothing new arrives: the chain would never end",
@@ -46,31 +46,31 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "violation": (
         "the source broke its promise: an event or certificate contradicts what was certified",
-        "`gapless violations` shows the evidence; the source's operator explains it, or read it all under another scope name",
+        "`gapless violations` shows the evidence; ask the source's operator, or read everything again by `gapless epoch rebuild`",
     ),
     "membership_changed": (
         "the source's list or routing generation differs from the membership epoch's",
-        "a cutover to another membership epoch, which this version does not make yet",
+        "a cutover: a run makes it as soon as everything is proved, where the job lets it, or `gapless epoch cutover` does",
     ),
     "member_list_unproven": (
         "the frontier stands at the cap: the member list is certified no further",
-        "the list's next certificate, or a cutover that settles who is a member",
+        "the list's next certificate, or a cutover that settles who is a member: `gapless epoch show` names what it lacks",
     ),
     "not_joined": (
         "a newcomer is not yet complete through the published frontier",
-        "it is read as a candidate; it enters by a cutover, which this version does not make yet",
+        "it is read as a candidate from its start; once it is complete it enters by the next cutover",
     ),
     "unsealed_member": (
-        "a member is no longer listed, but nobody stated where it ends",
-        "the source lists it again, or seals it",
+        "a partition is no longer listed, but nobody stated where it ends, or it has not been read through its end",
+        "the source lists it again or seals it, or an operator does: `gapless epoch seal PARTITION --at P --reason ...`",
     ),
     "missing_successor": (
         "a sealed member's successors are unknown or have not entered",
-        "the source names them, and they are read",
+        "the source names them, and they are read as candidates; `gapless epoch show` tells how far they are",
     ),
     "handoff_unproven": (
         "routing changed and nothing proves what moved between the old and the new partitions",
-        "a proof of what moved, which this version does not take yet",
+        "`membership.moves` or `membership.handoff` in the job file, or the new generation is read again: `gapless epoch show`",
     ),
     "fenced": (
         "a newer run has taken the partition",

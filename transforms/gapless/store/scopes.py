@@ -57,7 +57,7 @@ class Scopes(StoreBase):
             raise ForeignScope(
                 f"the store holds another scope under the name {identity.scope!r}: {'; '.join(map(str, differences))}",
                 where=self._database.where,
-                remedy="give the changed job another scope name, or a store of its own",
+                remedy="give the changed job another scope name, or start it over: `gapless epoch rebuild JOB --reason ...`",
             )
         return row
 
