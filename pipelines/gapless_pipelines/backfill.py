@@ -4,6 +4,7 @@ Beam is imported late: while it loads, the first pages are being fetched.
 """
 
 import gc
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,18 +15,18 @@ from uuid import uuid4
 
 from gapless.clock import Clock, SystemClock
 from gapless.effects.protocol import Effect, Step, no_step
-from gapless.errors import GaplessError, StoreError
+from gapless.errors import GaplessError, SourceError, StoreError
 from gapless.explain import explain
 from gapless.paging.readahead import FeedPool
-from gapless.paging.source import Source
-from gapless.plan import Plan, partition_of, plan_run, readable
+from gapless.paging.source import Session, Source
+from gapless.plan import Plan, observe_again, partition_of, plan_run, policy_in_force, readable
 from gapless.progress import Bound, ChainState
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import RetryPolicy
 from gapless.store import Store
-from gapless.store.records import ChainRow, Snapshot
+from gapless.store.records import ChainRow, MembershipPolicy, Snapshot
 from gapless.store_ref import StoreRef
 from gapless.updates import PartitionProgress, PlanRequest
 from gapless_pipelines.options import LOCAL, EngineOptions
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gapless_pipelines.reader_processes import ReaderProcess
 
 MOST_READERS = 8
+_LOGGER = logging.getLogger(__name__)
 
 
 def ignore_start(run: LocalRun, plan: Plan) -> None:
@@ -58,6 +60,7 @@ class Backfill:
     engine: EngineOptions
     dead_letters: DeadLetterEffect | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    membership: MembershipPolicy | None = None
     readers: int = MOST_READERS
     processes: int = 1
     on_step: Step = no_step
@@ -113,20 +116,24 @@ def run_backfill(
         request = PlanRequest(backfill.source.scope, uuid4().hex, backfill.engine.engine)
         session = backfill.source.open()
         stack.callback(session.close)
-        plan = plan_run(backfill.source, store, request, session, clock)
+        policy = policy_in_force(
+            backfill.membership, backfill.source, replaceable=backfill.effect.replaceable
+        )
+        plan = plan_run(backfill.source, store, request, session, clock, policy)
         before = store.snapshot(request.scope)
         run = LocalRun(
             request.run_id, FeedPool(backfill.source.open, backfill.readers), on_progress=on_progress
         )
         on_start(run, plan)
         with _recorded(store, request.run_id):
+            look = _Look(backfill.source, store, session, policy, run, clock)
             if not plan.tasks:
                 passes = 0
             elif backfill.engine.engine == LOCAL:
-                passes = _local(backfill, store, request, plan, run, clock, on_reading)
+                passes = _local(backfill, store, request, plan, run, clock, on_reading, look)
             else:
-                passes = _elsewhere(backfill, request, on_reading)
-            Publisher(store, request.scope, clock=clock).publish()
+                passes = _elsewhere(backfill, store, request, plan, run, clock, on_reading, look)
+            look.publish()
         after = store.snapshot(request.scope)
         number = plan.number
         stop = backfill.source.range.stop
@@ -150,6 +157,7 @@ def _local(
     run: LocalRun,
     clock: Clock,
     on_reading: Callable[[], None],
+    look: "_Look",
 ) -> int:
     most = backfill.engine.workers or backfill.readers
     pace = first_pace(plan.list_seconds, most)
@@ -168,21 +176,76 @@ def _local(
         shares = [frozenset(task.chain for task in plan.tasks[first::count]) for first in range(count)]
         most = max(1, most // count)
 
-        def read(through: Store, share: frozenset[int] | None = None) -> int:
-            due = _Due(backfill.source, through, plan.number, run, clock, share)
+        def read(through: Store, share: frozenset[int] | None, *, anew: bool) -> int:
+            due = _Due(backfill.source, through, plan.number, run, clock, share, anew=anew)
             return passes.until(pace, due, clock.monotonic, most)
 
         def read_apart(share: frozenset[int]) -> int:
             with backfill.store.open() as own:
-                return read(own, share)
+                return read(own, share, anew=True)
 
         store.disconnect()
         others = fork_readers(shares[1:], run, read_apart)
         on_reading()
         with _joined(others, run):
-            done = read(store, shares[0])
-        # Nothing, as a rule: what a process that died has left.
-        return done + sum(other.passes for other in others) + (read(store) if others else 0)
+            done = read(store, shares[0], anew=True)
+        done += sum(other.passes for other in others)
+        # What a process that died has left, and whatever the list or its routing has brought since the plan.
+        return done + _read_on(look, lambda: read(store, None, anew=False))
+
+
+def _read_on(look: "_Look", read: Callable[[], int]) -> int:
+    """Read and look at the list again, until there is nothing more to read; the passes that took."""
+    done = 0
+    while True:
+        passes = read()
+        done += passes
+        if not look.again():
+            return done
+
+
+class _Look:
+    """The source's list, looked at again when everything planned is read: newcomers, leavers, another routing."""
+
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        session: Session,
+        policy: MembershipPolicy,
+        run: LocalRun,
+        clock: Clock,
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._session = session
+        self._policy = policy
+        self._run = run
+        self._clock = clock
+
+    def again(self) -> bool:
+        """Follow the list as far as is proved; whether something is to be read that was not before.
+
+        A list that cannot be had, or must not be believed, stops nobody: what is read stays, and the next run tells of it."""
+        if self._run.stopping.is_set():
+            return False
+        known = self._to_read()
+        self.publish()
+        try:
+            observe_again(self._source, self._store, self._session, self._policy)
+        except SourceError as error:
+            _LOGGER.warning("the list of partitions was not looked at again: %s", error.what)
+        self.publish()
+        return not self._to_read() <= known
+
+    def publish(self) -> None:
+        Publisher(self._store, self._source.scope, clock=self._clock).publish()
+
+    def _to_read(self) -> frozenset[tuple[int, str]]:
+        """What a pass would read now: open chains, each under its routing generation."""
+        snapshot = self._store.snapshot(self._source.scope)
+        rows = readable(snapshot.scope, snapshot.chains, self._source)
+        return frozenset((row.chain, row.generation) for row in rows if row.state is ChainState.OPEN)
 
 
 @contextmanager
@@ -215,6 +278,7 @@ def _transform(backfill: Backfill, request: PlanRequest) -> "CompleteThrough":
         backfill.store,
         dead_letters=backfill.dead_letters,
         retry=backfill.retry,
+        membership=backfill.membership,
         run_id=request.run_id,
         engine=request.engine,
         observe=False,
@@ -247,6 +311,8 @@ class _Due:
         run: LocalRun,
         clock: Clock,
         share: frozenset[int] | None = None,
+        *,
+        anew: bool = True,
     ) -> None:
         self._source = source
         self._store = store
@@ -255,7 +321,7 @@ class _Due:
         self._clock = clock
         self._share = share
         # Whatever was held before this run is tried once; who goes over what others have left tries nothing anew.
-        self._first = share is not None
+        self._first = anew
 
     def __call__(self) -> frozenset[int]:
         while not self._run.stopping.is_set():
@@ -290,16 +356,30 @@ def _retry_at(row: ChainRow) -> datetime | None:
     return row.blocker.retry_at if held and row.blocker else None
 
 
-def _elsewhere(backfill: Backfill, request: PlanRequest, on_reading: Callable[[], None]) -> int:
-    """One pipeline on the engine that was asked for, which reads every chain to its end."""
+def _elsewhere(
+    backfill: Backfill,
+    store: Store,
+    request: PlanRequest,
+    plan: Plan,
+    run: LocalRun,
+    clock: Clock,
+    on_reading: Callable[[], None],
+    look: _Look,
+) -> int:
+    """One pipeline on the engine that was asked for, which reads every chain to its end; another one where the list has
+    changed meanwhile."""
     import apache_beam as beam
 
     transform = _transform(backfill, request)
     _collect_from_here_on()
     on_reading()
-    with beam.Pipeline(options=backfill.engine.pipeline_options()) as pipeline:
-        _ = pipeline | "CompleteThrough" >> transform
-    return 1
+
+    def read() -> int:
+        with beam.Pipeline(options=backfill.engine.pipeline_options()) as pipeline:
+            _ = pipeline | "CompleteThrough" >> transform
+        return 1
+
+    return _read_on(look, read)
 
 
 @contextmanager

@@ -115,6 +115,7 @@ class FailsOn:
         self._effect = effect
         self._events = frozenset(events)
         self.target_rows = effect.target_rows
+        self.replaceable = effect.replaceable
 
     def open(self, scope, domain, schema):
         return _FailingSession(self._effect.open(scope, domain, schema), self._events)

@@ -148,7 +148,6 @@ def test_the_generation_alone_is_read_without_the_rest_of_the_list() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"list": []}, "`list` is empty: there is no partition to read"),
         ({"list": {"id": "a"}}, "`list` is an object with id, not an array of partitions"),
         ({"lists": []}, "`list` is absent; the keys there: lists; did you mean `lists`?"),
         ({"list": [{"id": "a"}, {"id": None}]}, "`id` is null; a partition's id is a text or an integer"),

@@ -32,7 +32,12 @@ class Run:
         self.bench = bench
         self.source = source
         self.store = options.pop("store", None) or bench.open()
-        self.plan = plan_run(source, self.store, bench.request(source)) if twin_of is None else twin_of.plan
+        policy = options.pop("policy", None)
+        self.plan = (
+            plan_run(source, self.store, bench.request(source), policy=policy)
+            if twin_of is None
+            else twin_of.plan
+        )
         self.feeds = FeedPool(source.open)
         run_id = self.plan.tasks[0].run_id if self.plan.tasks else None
         effect = options.pop("effect", bench.effect)

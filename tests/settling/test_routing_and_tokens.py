@@ -10,6 +10,7 @@ from gapless.progress import Bound, ChainState
 from gapless.settling.chain_reading import MAX_RESTARTS
 from gapless.settling.retrying import RetryPolicy
 from gapless.settling.worker import Slice
+from gapless.store.records import MembershipPolicy
 from gapless.testing import ScriptedPage, ScriptedSource
 
 
@@ -111,7 +112,8 @@ def test_chains_of_an_older_generation_are_not_read_any_more_and_the_new_ones_ar
     source = routed("r1", "r1", "r2")
     each_bench.run(source, target_rows=1).settle("a")
     before = each_bench.frontier()
-    second = plan_run(source, each_bench.store, each_bench.request(source))
+    hold = MembershipPolicy(on_change="hold")
+    second = plan_run(source, each_bench.store, each_bench.request(source), policy=hold)
     assert [(task.partition, task.member) for task in second.tasks] == [("a", False)]
     later = plan_run(
         source,
@@ -119,7 +121,7 @@ def test_chains_of_an_older_generation_are_not_read_any_more_and_the_new_ones_ar
         type(each_bench.request(source))(source.scope, "pass", "test", observe=False),
     )
     assert [(task.partition, task.member) for task in later.tasks] == [("a", False)]
-    run = each_bench.run(source)
+    run = each_bench.run(source, policy=hold)
     run.settle_all()
     assert each_bench.frontier() == before == Bound.through(1), "a candidate raises nothing"
     old, new = each_bench.snapshot().chains

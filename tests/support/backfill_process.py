@@ -152,6 +152,7 @@ def run_job(setup: Setup) -> int:
         engine=job.engine(),
         dead_letters=job.dead_letters(),
         retry=job.retry(),
+        membership=job.membership(),
         readers=job.config.source.client.connections,
         processes=setup.processes,
         on_step=on_step,

@@ -9,12 +9,13 @@ from apache_beam.typehints.decorators import IOTypeHints
 from gapless.combine_frontier import CombineFrontier
 from gapless.effects.protocol import Effect, Step, no_step
 from gapless.paging.source import Source
+from gapless.plan import policy_in_force
 from gapless.plan_partitions import PlanPartitions
 from gapless.publish_frontier import PublishFrontier
 from gapless.read_pages import ReadPages, SettleInPlace
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.retrying import RetryPolicy
-from gapless.store.records import DeadLetter
+from gapless.store.records import DeadLetter, MembershipPolicy
 from gapless.store_ref import StoreRef, store_ref
 from gapless.track_partitions import TrackPartitions
 from gapless.updates import FrontierUpdate, PartitionProgress
@@ -32,7 +33,8 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
     """Reads every partition of `source`, applies `effect` durably, and publishes the gap-free frontier in `store`.
 
     `store` is a URL or a `StoreRef` (URL and a reference to its password). With `dead_letters` a failing event is given that
-    outcome after `retry.attempts`; without, it holds its partition, and only that one."""
+    outcome after `retry.attempts`; without, it holds its partition, and only that one. `membership` says what follows a list
+    of partitions that has changed; by default the next epoch, as soon as everything is proved."""
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         *,
         dead_letters: DeadLetterEffect | None = None,
         retry: RetryPolicy | None = None,
+        membership: MembershipPolicy | None = None,
         run_id: str | None = None,
         engine: str = "beam",
         observe: bool = True,
@@ -53,6 +56,7 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         self._settle = SettleInPlace(
             source, effect, self._store, dead_letters, retry or RetryPolicy(), on_step
         )
+        self._membership = policy_in_force(membership, source, replaceable=effect.replaceable)
         self._run_id = run_id
         self._engine = engine
         self._observe = observe
@@ -63,7 +67,7 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
 
     def expand(self, pbegin: PBegin) -> Completed:
         planned = pbegin | PlanPartitions(
-            self._source, self._store, self._run_id, self._engine, self._observe
+            self._source, self._store, self._run_id, self._engine, self._observe, self._membership
         )
         read = planned.tasks | ReadPages(self._settle)
         progress = (planned.progress, read.progress) | beam.Flatten() | TrackPartitions()

@@ -20,7 +20,8 @@
     │   ├── TokenExpired        the page token is dead at the source
     │   ├── RangeTrimmed        the source can no longer serve what follows the token
     │   ├── TokenCycle          tokens repeat and nothing new arrives
-    │   └── RoutingChanged      answered under another routing generation
+    │   ├── RoutingChanged      answered under another routing generation
+    │   └── HandoffUnproven     no handoff certificate between the two routing generations
     ├── EffectError             an event or page could not be applied
     │   └── SchemaDrift         an event does not fit the frozen schema and `on_drift: hold` is set
     ├── MessageLogError         the table cannot be followed as a message log       exit 2
@@ -188,6 +189,12 @@ class RoutingChanged(SourceError):
     """The page was answered under another routing generation than the chain's."""
 
     code = "membership_changed"
+
+
+class HandoffUnproven(SourceError):
+    """The source certifies nothing about what moved between the two routing generations, or about two others."""
+
+    code = "handoff_unproven"
 
 
 class EffectError(GaplessError):

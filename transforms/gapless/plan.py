@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gapless.clock import Clock, SystemClock
 from gapless.errors import InvalidPage
 from gapless.paging.limits import LONGEST_GENERATION, LONGEST_PARTITION_ID, is_longer, too_long
 from gapless.paging.page import Partition
-from gapless.paging.source import Assignment, Session, Source
+from gapless.paging.source import Assignment, Session, Source, hands_off
 from gapless.progress import Bound, ChainState, Domain
 from gapless.store import Store
-from gapless.store.records import ChainRow, FrontierRow, ScopeIdentity
+from gapless.store.records import TRANSIT, ChainRow, FrontierRow, MembershipPolicy, ScopeIdentity
 from gapless.updates import PartitionProgress, PlanRequest, ReadTask
 
 READABLE = (ChainState.OPEN, ChainState.HELD)
@@ -47,8 +47,10 @@ def plan_run(
     request: PlanRequest,
     session: Session | None = None,
     clock: Clock | None = None,
+    policy: MembershipPolicy | None = None,
 ) -> Plan:
-    """Plan one run or pass. Idempotent: the same `run_id` gets the same number, the same list the same epoch.
+    """Plan one run or pass. Idempotent: the same `run_id` gets the same number, the same list the same epoch. A changed list is
+    followed by whatever cutover is proved already, where `policy` lets it.
 
     Raises StoreError where the store refuses, SourceError where the list cannot be read: then nothing was written."""
     clock = clock or SystemClock()
@@ -63,9 +65,14 @@ def plan_run(
                 opened.close()
         _require_lengths(assignment)
         scope = store.register_scope(scope_identity(source))
+        if scope.epoch == 0:
+            require_partitions(assignment)
         number = store.begin_run(request.scope, request.run_id, request.engine)
-        observed = store.observe(request.scope, assignment)
+        observed = store.observe(request.scope, assignment, policy=policy)
         scope, chains = observed.scope, list(observed.chains)
+        if cut_over_if_proved(store, scope):
+            snapshot = store.snapshot(request.scope)
+            scope, chains = snapshot.scope, list(snapshot.chains)
     else:
         answered = asked
         number = store.begin_run(request.scope, request.run_id, request.engine)
@@ -89,6 +96,48 @@ def lay_out(
     tasks = [task_of(row, scope, members, number, run_id) for row in rows]
     progress = [progress_of(row, scope.domain, scope.epoch, members) for row in live]
     return Plan(number, tasks, rows, progress, list_seconds)
+
+
+def policy_in_force(
+    policy: MembershipPolicy | None, source: Source, *, replaceable: bool
+) -> MembershipPolicy:
+    """What the job says of a changing list, with what source and effect can do for it: reading again starts by itself only where
+    what was written can be replaced."""
+    policy = policy or MembershipPolicy()
+    return replace(
+        policy,
+        handoff=policy.moves is None and hands_off(source),
+        reading_again=policy.reading_again and policy.on_change == "cutover" and replaceable,
+    )
+
+
+def cut_over_if_proved(store: Store, scope: FrontierRow) -> bool:
+    """Take the step towards the latest list that is proved, where the job lets it be taken unasked; whether one was."""
+    if not scope.changing or scope.membership.on_change != "cutover":
+        return False
+    return store.cutover(scope.scope).accepted
+
+
+def observe_again(
+    source: Source, store: Store, session: Session, policy: MembershipPolicy | None
+) -> FrontierRow:
+    """Look at the source's list again while a run goes on, and follow it as far as is proved. The scope's row as it then is.
+
+    Raises SourceError: the list cannot be read, or must not be believed, and nothing was written."""
+    assignment = session.assignment()
+    _require_lengths(assignment)
+    observed = store.observe(source.scope, assignment, policy=policy, renew=False)
+    return store.scope(source.scope) if cut_over_if_proved(store, observed.scope) else observed.scope
+
+
+def require_partitions(assignment: Assignment) -> None:
+    """Raises InvalidPage where there is nothing to read at all. A list that was there once may well come back empty."""
+    if not assignment.partitions:
+        raise InvalidPage(
+            "the source's list is empty: there is no partition to read",
+            where="the list of partitions",
+            remedy="correct source.partitions in the job file, or what the source lists",
+        )
 
 
 def _require_lengths(assignment: Assignment) -> None:
@@ -126,7 +175,7 @@ def to_be_read(row: ChainRow, source: Source) -> bool:
     That end is reached where it is proved, or, without certificates to wait for, where an event at or beyond it was read."""
     if row.state not in READABLE:
         return False
-    if source.range.stop is None:
+    if source.range.stop is None or row.kind == TRANSIT:
         return True
     stop = Bound.before(source.range.stop)
     if source.basis() == "none" and row.read_to is not None and row.read_to >= stop:
@@ -147,11 +196,12 @@ def task_of(row: ChainRow, scope: FrontierRow, members: int, number: int, run_id
         members=members,
         member=row.is_member,
         run_id=run_id,
+        kind=row.kind,
     )
 
 
 def partition_of(task: ReadTask) -> Partition:
-    return Partition(task.partition, json.loads(task.fields))
+    return Partition(task.partition, json.loads(task.fields), transit=task.kind == TRANSIT)
 
 
 def progress_of(row: ChainRow, domain: Domain, epoch: int, members: int) -> PartitionProgress:

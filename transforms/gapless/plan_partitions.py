@@ -18,6 +18,7 @@ from gapless.paging.source import Source
 from gapless.plan import plan_run
 from gapless.settling.local_run import current_run
 from gapless.state_format import OffsetRangeCoder
+from gapless.store.records import MembershipPolicy
 from gapless.store_ref import StoreRef, store_ref
 from gapless.updates import PartitionProgress, PlannedTasks, PlanRequest, ReadTask
 
@@ -38,7 +39,8 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
     """Reads the source's list once, checks the scope against the store, and numbers the run.
 
     `run_id` is made where the pipeline is built, so that a bundle run again gets the number it had; a pipeline whose graph
-    is run again later (a template) must be given a new one each time. `observe=False` goes by the durable rows alone."""
+    is run again later (a template) must be given a new one each time. `observe=False` goes by the durable rows alone.
+    `membership` says what follows a list that has changed."""
 
     def __init__(
         self,
@@ -47,8 +49,10 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         run_id: str | None = None,
         engine: str = "beam",
         observe: bool = True,
+        membership: MembershipPolicy | None = None,
     ) -> None:
         super().__init__()
+        self._membership = membership
         self._source = source
         self._store = store_ref(store)
         self._request = PlanRequest(source.scope, run_id or uuid4().hex, engine, observe)
@@ -62,7 +66,7 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
             pbegin
             | beam.Create([self._request]).with_output_types(PlanRequest)
             | "Plan"
-            >> beam.ParDo(_Plan(self._source, self._store))
+            >> beam.ParDo(_Plan(self._source, self._store, self._membership))
             .with_output_types(PlannedTasks)
             .with_outputs(PROGRESS, main="tasks")
         )
@@ -84,13 +88,14 @@ def _hands_out_in_turns(pbegin: PBegin) -> bool:
 
 
 class _Plan(beam.DoFn):
-    def __init__(self, source: Source, store: StoreRef) -> None:
+    def __init__(self, source: Source, store: StoreRef, membership: MembershipPolicy | None) -> None:
         self._source = source
         self._store = store
+        self._membership = membership
 
     def process(self, element: PlanRequest) -> Iterator[Any]:
         with self._store.open(create=True, patient=True) as store:
-            plan = plan_run(self._source, store, element)
+            plan = plan_run(self._source, store, element, policy=self._membership)
         run = current_run(element.run_id)
         due = None if run is None else run.due
         yield PlannedTasks(tuple(task for task in plan.tasks if due is None or task.chain in due))

@@ -29,15 +29,18 @@ class _Publish(beam.DoFn):
     def __init__(self, store: StoreRef) -> None:
         self._ref = store
         self._store: Store | None = None
+        self._publishers: dict[str, Publisher] = {}
 
     def process(self, element: FrontierHint) -> Iterator[FrontierUpdate]:
         if self._store is None:
             self._store = self._ref.open(patient=True)
-        Publisher(self._store, element.scope).publish()
+        publisher = self._publishers.setdefault(element.scope, Publisher(self._store, element.scope))
+        publisher.publish()
         yield frontier_update(self._store, element.scope)
 
     def teardown(self) -> None:
         store, self._store = self._store, None
+        self._publishers = {}
         if store is not None:
             store.close()
 

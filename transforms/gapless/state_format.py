@@ -19,7 +19,7 @@ from gapless.errors import StoreNewer
 from gapless.page_restriction import PageRestriction
 from gapless.progress import Bound, ChainState, Domain, Position, domain_from, keys
 from gapless.progress_merge import FrontierHint, MembersSeen
-from gapless.store.records import Blocker, DeadLetter
+from gapless.store.records import PARTITION, Blocker, DeadLetter
 from gapless.updates import FrontierUpdate, PartitionProgress, PlannedTasks, PlanRequest, ReadTask
 
 _VERSION = b"\x01"
@@ -97,7 +97,8 @@ class PlanRequestCoder(_Deterministic):
 
 
 class ReadTaskCoder(_Deterministic):
-    """`[scope, domain, chain, partition, fields, fencing_token, lineage, epoch, members, member, run_id]`."""
+    """`[scope, domain, chain, partition, fields, fencing_token, lineage, epoch, members, member, run_id]`, and the chain's kind
+    where it is not a partition's."""
 
     def encode(self, value: ReadTask) -> bytes:
         return _pack(
@@ -112,6 +113,7 @@ class ReadTaskCoder(_Deterministic):
             value.members,
             value.member,
             value.run_id,
+            *(() if value.kind == PARTITION else (value.kind,)),
         )
 
     def decode(self, encoded: bytes) -> ReadTask:

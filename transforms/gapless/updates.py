@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gapless.progress import Bound, ChainState, Domain
-from gapless.store.records import Blocker
+from gapless.store.records import PARTITION, Blocker
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PlanRequest:
 class ReadTask:
     """One chain to read: its durable id, the fencing token of the run, and the membership epoch as planned.
 
-    `members` is how many partitions that epoch has; `member` is False for a candidate."""
+    `members` is how many partitions that epoch has; `member` is False for a candidate. `kind` is the chain's."""
 
     scope: str
     domain: Domain
@@ -35,6 +35,7 @@ class ReadTask:
     members: int
     member: bool
     run_id: str
+    kind: str = PARTITION
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,11 +60,12 @@ def backfill_of(job: "Job", arguments: Sequence[str] = ()) -> "Backfill":
     config = job.config
     return Backfill(
         source=job.source(),
-        effect=DeferredEffect(config.effect.target_rows, job.effect),
+        effect=DeferredEffect(config.effect.target_rows, config.effect.replaceable, job.effect),
         store=job.store.ref(),
         engine=job.engine(arguments),
         dead_letters=None if config.dead_letters is None else DeferredDeadLetters(_dead_letters_of(job)),
         retry=job.retry(),
+        membership=job.membership(),
         readers=config.source.client.connections,
         processes=0,
     )

@@ -11,7 +11,7 @@ from gapless.effects import FrozenSchema, infer_schema
 from gapless.errors import StoreAbsent, UnknownScope
 from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page_token import token_digest
-from gapless.plan import scope_identity
+from gapless.plan import require_partitions, scope_identity
 from gapless.progress import Assertion, Domain
 from gapless.status_document import FORMAT, bound_value
 from gapless_pipelines.job.description import describe
@@ -73,6 +73,7 @@ def _store(job: "Job") -> tuple[dict[str, Any], FrozenSchema | None]:
 def _source(job: "Job", session: "Session", frozen: FrozenSchema | None) -> dict[str, Any]:
     source = job.source()
     assignment = session.assignment()
+    require_partitions(assignment)
     pages = list(_walk(job, session, assignment))
     checked = [page for page, _ in pages]
     rows = list(chain.from_iterable(page.page.rows for page in checked))

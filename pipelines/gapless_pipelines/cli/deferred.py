@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class DeferredEffect:
-    """The effect that `make` makes, of which only `target_rows` is known yet."""
+    """The effect that `make` makes, of which only `target_rows` is known yet, and that it can be replaced."""
 
-    def __init__(self, target_rows: int, make: "Callable[[], Effect]") -> None:
+    def __init__(self, target_rows: int, replaceable: bool, make: "Callable[[], Effect]") -> None:
         self.target_rows = target_rows
+        self.replaceable = replaceable
         self._make = make
 
     def open(self, scope: str, domain: "Domain", schema: "SchemaStore") -> "EffectSession":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gapless.effects.parquet import ParquetEffect
     from gapless.paging.http import HttpSource
     from gapless.settling.retrying import RetryPolicy
+    from gapless.store.records import MembershipPolicy
     from gapless_pipelines.job.models import JobConfig
     from gapless_pipelines.options import EngineOptions
 
@@ -26,13 +27,14 @@ class Job:
     """`path` is the file's absolute path. Everything is a description: nothing is opened, no secret is read here.
 
     Relative paths lie in `folder`, the current one when the job was loaded. `source_keys` is the file's `source:` as
-    it stands there."""
+    it stands there, `handoff` its `membership.handoff:`."""
 
     path: Path
     folder: Path
     store: ScopeStore
     config: JobConfig
     source_keys: Mapping[str, Any]
+    handoff: Mapping[str, Any] | None = None
 
     @property
     def scope(self) -> str:
@@ -51,7 +53,23 @@ class Job:
         """Raises ConfigurationError where its parts do not fit each other."""
         from gapless.paging.http import HttpSource
 
-        return HttpSource(scope=self.scope, domain=self.domain, range=self.range(), **self.source_keys)
+        return HttpSource(
+            scope=self.scope,
+            domain=self.domain,
+            range=self.range(),
+            handoff=self.handoff,
+            **self.source_keys,
+        )
+
+    def membership(self) -> MembershipPolicy:
+        """What follows a list of partitions that has changed."""
+        from gapless.store.records import MembershipPolicy
+
+        membership = self.config.membership
+        return MembershipPolicy(
+            on_change=membership.on_change,
+            moves=None if membership.moves is None else membership.moves.reason,
+        )
 
     def effect(self) -> ParquetEffect:
         from gapless.effects.parquet import ParquetEffect

@@ -44,7 +44,8 @@ def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None
         raise InvalidConfiguration(findings)
     folder, values = Path.cwd(), document.value
     store = _scope_store(config, values["domain"], folder)
-    job = Job(Path(os.path.abspath(path)), folder, store, config, values["source"])
+    handoff = (values.get("membership") or {}).get("handoff")
+    job = Job(Path(os.path.abspath(path)), folder, store, config, values["source"], handoff)
     try:
         job.source()
     except ConfigurationError as error:

@@ -1,12 +1,12 @@
 """What a job file may say, key by key: pydantic models, from which its JSON Schema is made too."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from gapless.paging.config_model import ConfigModel, Duration, NotBuilt, not_built, refuse_not_built
-from gapless.paging.http_config import HttpSourceConfig, RangeConfig
+from gapless.paging.http_config import HandoffConfig, HttpSourceConfig, RangeConfig
 from gapless_pipelines.job.basics import BasicsConfig
 
 
@@ -31,6 +31,8 @@ SourceConfig = Annotated[HttpSourceConfig, refuse_not_built("sql", "files", unde
 
 class ParquetEffectConfig(ConfigModel):
     """Parquet files under `path`; one is closed at `target_rows` events."""
+
+    replaceable: ClassVar[bool] = True
 
     type: Literal["parquet"]
     path: Folder
@@ -57,12 +59,27 @@ class EffectRetryConfig(ConfigModel):
     max: Duration = 60.0
 
 
-class MembershipConfig(ConfigModel):
-    """What happens when the source's list of partitions changes: the epoch holds until its cutover."""
+class MovesConfig(ConfigModel):
+    """The source's own promise about events that change their partition, and where it gives it."""
 
-    on_change: Annotated[Literal["hold"], refuse_not_built("cutover")] = "hold"
-    moves: NotBuilt = None
-    handoff: NotBuilt = None
+    guarantee: Literal["never_behind_certified"]
+    reason: Annotated[str, Field(min_length=1)]
+
+
+class MembershipConfig(ConfigModel):
+    """What happens when the source's list of partitions or its routing changes: the epoch holds until its cutover."""
+
+    on_change: Literal["cutover", "hold"] = "cutover"
+    moves: MovesConfig | None = None
+    handoff: HandoffConfig | None = None
+
+    @model_validator(mode="after")
+    def _one_proof(self) -> "MembershipConfig":
+        if self.moves is not None and self.handoff is not None:
+            raise PydanticCustomError(
+                "membership", "has two proofs of changed routing; allowed: one of moves, handoff"
+            )
+        return self
 
 
 class JobConfig(BasicsConfig):

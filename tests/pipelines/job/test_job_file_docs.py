@@ -123,7 +123,7 @@ def test_the_walk_over_the_models_finds_keys_of_both_kinds() -> None:
     assert {"version", "source.client.retry.on", "source.pages.next.end.has_more", "range.start"} <= set(
         BUILT
     )
-    assert {"split", "source.client.rate", "membership.handoff"} <= set(RESERVED)
+    assert {"split", "source.client.rate", "source.partitions.sql"} <= set(RESERVED)
 
 
 ROW = re.compile(r"^\| `(?P<key>[a-z_.]+)` \|(?: \|)? `(?P<default>[^`|]+)` \|", re.MULTILINE)

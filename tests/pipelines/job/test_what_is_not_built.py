@@ -48,21 +48,6 @@ NOT_BUILT = {
         "effect.type",
     ),
     "files in a bucket": (("out/orders,", "gs://bucket/orders,"), 27, "effect.path: a folder at a URL"),
-    "cutover by itself": (
-        ("on_change: hold", "on_change: cutover"),
-        30,
-        "membership.on_change: `on_change: cutover`",
-    ),
-    "the source's promise about moves": (
-        ("on_change: hold", "moves: {guarantee: never_behind_certified, reason: x}"),
-        30,
-        "membership.moves: `moves`",
-    ),
-    "a handoff certificate": (
-        ("on_change: hold", "handoff: {path: /h}"),
-        30,
-        "membership.handoff: `handoff`",
-    ),
     "splitting by range": (("on_drift: hold", "split: {by: range}"), 26, "split: `split`"),
     "a certificate in a header": (
         ("page: {position: complete_through", "header: {position: complete_through"),

@@ -33,6 +33,11 @@ class ParquetEffect:
     on_drift: str = "rest"
     on_step: Step = field(default=no_step, repr=False, compare=False)
 
+    @property
+    def replaceable(self) -> bool:
+        """The manifest says which files count: another reading's can take their place."""
+        return True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", local_folder("effect.path", self.path))
         object.__setattr__(self, "schema", canonical_types(self.schema or {}))

@@ -94,7 +94,12 @@ class SchemaStore(Protocol):
 
 
 class Effect(Protocol):
-    """A picklable description; `open` on the worker gives the session. `target_rows` ends a run of pages."""
+    """A picklable description; `open` on the worker gives the session. `target_rows` ends a run of pages.
+
+    `replaceable`: readers go by the manifest alone, so that what was written can be replaced by reading it again."""
+
+    @property
+    def replaceable(self) -> bool: ...
 
     @property
     def target_rows(self) -> int: ...

@@ -2,15 +2,16 @@
 block."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from gapless.clock import Clock, SystemClock
-from gapless.errors import ConfigurationError, GaplessError, InvalidPage, PositionError
+from gapless.errors import ConfigurationError, GaplessError, HandoffUnproven, InvalidPage, PositionError
 from gapless.paging.config_model import findings
 from gapless.paging.http_client import HttpClient, Request
-from gapless.paging.http_config import BearerAuth, HttpSourceConfig, RangeConfig
+from gapless.paging.http_config import BearerAuth, HandoffConfig, HttpSourceConfig, RangeConfig
+from gapless.paging.http_handoff import HandoffReader
 from gapless.paging.http_pages import PageReader
 from gapless.paging.http_partitions import PartitionListReader, listed_in_job
 from gapless.paging.page import Page, Partition
@@ -19,6 +20,8 @@ from gapless.paging.source import Assignment, Range
 from gapless.paging.source_text import source_text
 from gapless.paging.template import Template, TemplateValueError
 from gapless.progress import Bound, Domain, ListDomain, Position, domain_from
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 NEUTRAL_PARAMS = frozenset({"limit", "pagesize", "perpage", "maxresults"})
 """Parameters that say how large a page is, in any spelling (page_size, perPage, ...): no part of a scope's
@@ -29,8 +32,8 @@ class HttpSource:
     """A picklable description of a JSON API of independently paginated partitions.
 
     Takes the keys of a job file: `scope`, `domain` (a Domain, or as in the file), `range` (a Range, or
-    {start, stop} as the source writes positions), and those of `source:`. Raises ConfigurationError, naming
-    the key.
+    {start, stop} as the source writes positions), `handoff` (as under `membership:`), and those of `source:`.
+    Raises ConfigurationError, naming the key.
 
     >>> source = HttpSource(
     ...     scope="orders",
@@ -55,12 +58,14 @@ class HttpSource:
         scope: str,
         domain: Domain | Mapping[str, object],
         range: Range | Mapping[str, object] | None = None,
+        handoff: Mapping[str, object] | None = None,
         **source: Any,
     ) -> None:
         self._scope = scope
         where = f"the source of scope {scope!r}"
         self._domain = domain if isinstance(domain, Domain) else domain_from(dict(domain))
         self._config = _validated(HttpSourceConfig, source, where)
+        self._handoff = None if handoff is None else _validated(HandoffConfig, handoff, where)
         self._range = range if isinstance(range, Range) else _range(self._domain, range, where)
         self._check(where)
 
@@ -80,6 +85,16 @@ class HttpSource:
     def config(self) -> HttpSourceConfig:
         """The validated `source:` block, defaults filled in; secrets are references in it."""
         return self._config
+
+    @property
+    def hands_off(self) -> bool:
+        """Whether it can certify what moved between two routing generations."""
+        return self._handoff is not None
+
+    @property
+    def handoff(self) -> HandoffConfig | None:
+        """The validated `membership.handoff` block; None where the source hands nothing off."""
+        return self._handoff
 
     def identity(self) -> Mapping[str, object]:
         """What makes it this scope. Host, credentials, time-outs, page size, paging and stop are neutral."""
@@ -134,6 +149,13 @@ class HttpSource:
 
     def _check(self, where: str) -> None:
         """What holds between the keys, once the domain is known."""
+        http = self._config.partitions.http
+        if self._handoff is not None and (http is None or http.routing_generation is None):
+            raise ConfigurationError(
+                "handoff: the list of partitions names no routing generation, so that none is ever handed off",
+                where=where,
+                remedy="set partitions.http.routing_generation",
+            )
         start, stop = self._range.start, self._range.stop
         if start is not None and stop is not None and Bound.before(stop) <= Bound.before(start):
             raise ConfigurationError(
@@ -196,6 +218,8 @@ class HttpSession:
         self._restart_param = None if expired is None or expired.restart is None else expired.restart.param
         bearer = config.auth.token.resolve() if isinstance(config.auth, BearerAuth) else None
         self._client = HttpClient(config.base_url, config.headers, bearer, config.client, clock)
+        handoff = source.handoff
+        self._handoff = None if handoff is None else HandoffReader(handoff, self._pages, source.domain)
 
     def assignment(self) -> Assignment:
         if self._list is None or self._list_path is None:
@@ -217,6 +241,8 @@ class HttpSession:
         )
 
     def fetch(self, partition: Partition, page_token: str | None) -> Page:
+        if partition.transit:
+            return self._in_transit(partition, page_token)
         where = f"partition {partition.id}, page {token_digest(page_token)}"
         path, query = self._rendered(partition, where)
         where += f": GET {path}"
@@ -236,6 +262,20 @@ class HttpSession:
 
     def close(self) -> None:
         self._client.close()
+
+    def _in_transit(self, partition: Partition, page_token: str | None) -> Page:
+        before, after = str(partition.fields["from"]), str(partition.fields["to"])
+        where = f"the handoff from {before!r} to {after!r}"
+        if self._handoff is None:
+            raise HandoffUnproven(
+                "the job no longer says where the handoff certificate is",
+                where=where,
+                remedy="put membership.handoff back",
+            )
+        path = self._handoff.path(before, after, where)
+        where += f": GET {path}"
+        answer = self._client.get_json(Request(path, where=where))
+        return self._handoff.read(answer.value, page_token, before, after, where)
 
     def _asked(self, page_token: str | None, where: str) -> PageToken:
         if page_token is None:
@@ -276,7 +316,7 @@ class HttpSession:
             ) from None
 
 
-def _validated(model: type[HttpSourceConfig], data: Mapping[str, Any], where: str) -> HttpSourceConfig:
+def _validated(model: type[ModelT], data: Mapping[str, Any], where: str) -> ModelT:
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:

@@ -16,6 +16,7 @@ from gapless.paging.http_values import (
     SECRET_PARAM,
     BaseUrl,
     FixedPath,
+    HandoffTemplate,
     Headers,
     HttpStatus,
     JsonPathText,
@@ -281,6 +282,17 @@ class CertificateConfig(ConfigModel):
 
 
 # --- the whole ---------------------------------------------------------------------------------------------
+
+
+class HandoffConfig(ConfigModel):
+    """The source's handoff certificate between two routing generations: every event at or below `complete` whose partition
+    differs is in `in_transit`."""
+
+    path: HandoffTemplate
+    from_: Annotated[JsonPathText, Field(alias="from")]
+    to: JsonPathText
+    complete: BoundPaths
+    in_transit: JsonPathText
 
 
 class RangeConfig(ConfigModel):

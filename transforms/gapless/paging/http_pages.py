@@ -46,10 +46,7 @@ class PageReader:
         None.
 
         Raises InvalidPage."""
-        rows = self._rows(answer.value, where)
-        ids = self._ids(rows, where)
-        positions = self._position.positions(rows, where)
-        ids, positions, rows = self._within_range(ids, positions, rows)
+        ids, positions, rows = self.events(self._records, "pages.records", answer.value, where)
         cursor = self._cursor.next_cursor(answer, asked.cursor, where)
         end = cursor is NO_CURSOR
         return Page(
@@ -66,15 +63,23 @@ class PageReader:
             overlap=None if asked.since is None else Bound.through(self._domain.from_text(asked.since)),
         )
 
-    def _rows(self, value: object, where: str) -> list[Row]:
-        rows = find(self._records, value, where, "pages.records")
+    def events(
+        self, path: JsonPath, key: str, value: object, where: str
+    ) -> tuple[list[str], list[Position], list[Row]]:
+        """Ids, positions and rows of the events at `path`, those below the range's start left out; `key` is the path's place in
+        the job file. Raises InvalidPage."""
+        rows = self._rows(path, key, value, where)
+        ids = self._ids(rows, where)
+        positions = self._position.positions(rows, where)
+        return self._within_range(ids, positions, rows)
+
+    def _rows(self, path: JsonPath, key: str, value: object, where: str) -> list[Row]:
+        rows = find(path, value, where, key)
         if not isinstance(rows, list):
-            raise _refusal(f"`{self._records.text}` is {describe(rows)}, not an array of events", where)
+            raise _refusal(f"`{path.text}` is {describe(rows)}, not an array of events", where)
         if set(map(type, rows)) - {dict}:
             index = next(index for index, row in enumerate(rows) if type(row) is not dict)
-            raise _refusal(
-                f"`{self._records.text}[{index}]` is {describe(rows[index])}, not an object", where
-            )
+            raise _refusal(f"`{path.text}[{index}]` is {describe(rows[index])}, not an object", where)
         return rows
 
     def _ids(self, rows: Sequence[Row], where: str) -> list[str]:

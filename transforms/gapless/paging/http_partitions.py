@@ -48,14 +48,12 @@ class PartitionListReader:
         return "" if self._generation is None else generation_at(self._generation, value, where)
 
     def assignment(self, value: object, where: str) -> Assignment:
-        """Raises InvalidPage: an empty list, a partition without an id or listed twice, an absent path."""
+        """Raises InvalidPage: a partition without an id or listed twice, an absent path."""
         items = find(self._items, value, where, "partitions.http.items")
         if not isinstance(items, list):
             raise self._refusal(
                 f"`{self._items.text}` is {describe(items)}, not an array of partitions", where
             )
-        if not items:
-            raise self._refusal(f"`{self._items.text}` is empty: there is no partition to read", where)
         partitions = [self._listed(item, f"{where}, [{index}]") for index, item in enumerate(items)]
         _require_each_once([one.partition.id for one in partitions], where)
         return Assignment(

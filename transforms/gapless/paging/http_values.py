@@ -25,12 +25,25 @@ def _checked_path(text: str) -> str:
     return text
 
 
-def checked_template(text: str) -> str:
+HANDOFF_PLACES = ("from", "to")
+"""What stands in braces where a handoff certificate is asked for: the two routing generations."""
+
+
+def checked_template(text: str, allowed: tuple[str, ...] = ()) -> str:
     """The text as it is. Raises PydanticCustomError where it is no template."""
     try:
-        Template.parse(text)
+        Template.parse(text, allowed)
     except TemplateSyntaxError as error:
         raise PydanticCustomError("template", "{reason}", {"reason": str(error)}) from None
+    return text
+
+
+def _checked_handoff_template(text: str) -> str:
+    checked_template(text, HANDOFF_PLACES)
+    if any(f"{{{place}}}" not in text for place in HANDOFF_PLACES):
+        raise PydanticCustomError(
+            "template", "does not name both generations; allowed: a path with {from} and {to}"
+        )
     return text
 
 
@@ -82,6 +95,7 @@ def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
 
 JsonPathText = Annotated[str, AfterValidator(_checked_path)]
 PathTemplate = Annotated[str, AfterValidator(_checked_url_path), AfterValidator(checked_template)]
+HandoffTemplate = Annotated[str, AfterValidator(_checked_url_path), AfterValidator(_checked_handoff_template)]
 FixedPath = Annotated[str, AfterValidator(_checked_url_path), AfterValidator(_no_places)]
 PositionPath = Annotated[JsonPathText | Annotated[list[JsonPathText], Field(min_length=1)], Field()]
 """Where a position stands; for a domain that is a list, also one path for each of its parts."""

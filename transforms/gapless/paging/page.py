@@ -13,10 +13,12 @@ Row = Mapping[str, object]
 class Partition:
     """One independently paginated member of a scope, as the source's list names it.
 
-    `fields` are what the source's list says of it besides the id; path templates may use them."""
+    `fields` are what the source's list says of it besides the id; path templates may use them. `transit` stands for no member
+    but for the events in transit between the routing generations `fields` names, `from` and `to`."""
 
     id: str
     fields: Mapping[str, object]
+    transit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

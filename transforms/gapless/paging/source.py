@@ -41,7 +41,11 @@ class Assignment:
 
 
 class Session(Protocol):
-    """An open source: connections and secrets live here. Used by one thread at a time."""
+    """An open source: connections and secrets live here. Used by one thread at a time.
+
+    A session of a source that hands off answers `fetch` for a partition in `transit` with one page: the handoff certificate and
+    every event at or below it whose partition differs between the two generations. It raises HandoffUnproven where there is
+    none."""
 
     def assignment(self) -> Assignment:
         """Read the whole list. Raises SourceError."""
@@ -58,7 +62,8 @@ class Session(Protocol):
 class Source(Protocol):
     """A picklable description; `open()` on the worker gives the session. No secret is in it, only references.
 
-    `scope` names it in the store; `identity()` is what its fingerprint covers: changing any of it makes another scope."""
+    `scope` names it in the store; `identity()` is what its fingerprint covers: changing any of it makes another scope.
+    `hands_off` (absent: False) says that it can certify what moved between two routing generations."""
 
     @property
     def scope(self) -> str: ...
@@ -79,6 +84,11 @@ class Source(Protocol):
         """The token by which a chain restarts at `bound` after its own has expired; None where the source has no way."""
 
     def open(self) -> Session: ...
+
+
+def hands_off(source: Source) -> bool:
+    """Whether the source can certify what moved between two routing generations."""
+    return bool(getattr(source, "hands_off", False))
 
 
 @dataclass(frozen=True, slots=True)

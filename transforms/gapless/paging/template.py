@@ -36,17 +36,17 @@ class Template:
     places: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str) -> "Template":
-        """Raises TemplateSyntaxError."""
+    def parse(cls, text: str, allowed: tuple[str, ...] = ()) -> "Template":
+        """`allowed` are the places there may be; none: those of a partition's pages. Raises TemplateSyntaxError."""
         literals, places, at = [], [], 0
         for match in _PLACE.finditer(text):
             literals.append(text[at : match.start()])
-            places.append(_checked_place(match[1]))
+            places.append(_checked_place(match[1], allowed))
             at = match.end()
         literals.append(text[at:])
         for literal in literals:
             if "{" in literal or "}" in literal:
-                raise TemplateSyntaxError(f"a brace without its partner; {_ALLOWED}")
+                raise TemplateSyntaxError(f"a brace without its partner; {_told(allowed)}")
         return cls(text, tuple(literals), tuple(places))
 
     @property
@@ -76,10 +76,14 @@ class Template:
         return "".join(parts)
 
 
-def _checked_place(place: str) -> str:
-    if place in {"start", "stop"} or _FIELD.fullmatch(place):
+def _checked_place(place: str, allowed: tuple[str, ...]) -> str:
+    if place in allowed if allowed else (place in {"start", "stop"} or _FIELD.fullmatch(place)):
         return place
-    raise TemplateSyntaxError(f"{{{place}}} is unknown; {_ALLOWED}")
+    raise TemplateSyntaxError(f"{{{place}}} is unknown; {_told(allowed)}")
+
+
+def _told(allowed: tuple[str, ...]) -> str:
+    return f"allowed in braces: {', '.join(allowed)}" if allowed else _ALLOWED
 
 
 def _text(place: str, values: Mapping[str, object]) -> str:

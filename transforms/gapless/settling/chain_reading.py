@@ -8,6 +8,7 @@ from enum import Enum
 from gapless.effects.protocol import EventFailure
 from gapless.errors import (
     EffectError,
+    HandoffUnproven,
     InvalidPage,
     RangeTrimmed,
     RoutingChanged,
@@ -20,6 +21,7 @@ from gapless.errors import (
 from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page import Page
 from gapless.paging.readahead import PageFeed
+from gapless.paging.source import Range
 from gapless.plan import partition_of, progress_of, to_be_read
 from gapless.progress import ChainState
 from gapless.settling.foreign_errors import of_source
@@ -33,7 +35,15 @@ from gapless.updates import PartitionProgress, ReadTask
 MAX_RESTARTS = 3
 """Restarts at the certified bound without a promotion in between, before the chain is left as a gap."""
 
-_TRYING_AGAIN_IS_NO_HELP = (SchemaDrift, InvalidPage, TokenExpired, RangeTrimmed, TokenCycle, RoutingChanged)
+_TRYING_AGAIN_IS_NO_HELP = (
+    SchemaDrift,
+    InvalidPage,
+    TokenExpired,
+    RangeTrimmed,
+    TokenCycle,
+    RoutingChanged,
+    HandoffUnproven,
+)
 
 Emitted = PartitionProgress | DeadLetter
 
@@ -334,7 +344,7 @@ class ChainReading:
             domain=self._task.domain,
             start_token=self._row.page_token,
             bound=self._row.bound,
-            range=self._worker.source.range,
+            range=Range() if self._partition.transit else self._worker.source.range,
             read_to=self._row.read_to,
             generation=self._row.generation or None,
             certifies=self._worker.source.basis() == "certified",

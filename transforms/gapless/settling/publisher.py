@@ -1,17 +1,23 @@
-"""Publishing while reading: the scope's one UPDATE, not more often than is useful, and the run's heartbeat with it."""
+"""Publishing while reading: the scope's one UPDATE, not more often than is useful, with the cutover that may have become
+possible and the run's heartbeat."""
 
 from gapless.clock import Clock, SystemClock
+from gapless.plan import cut_over_if_proved
 from gapless.store import Store
 from gapless.store.records import FrontierRow
 
 PUBLISH_EVERY_SECONDS = 0.5
 HEARTBEAT_EVERY_SECONDS = 2.0
+CUTOVER_EVERY_SECONDS = 2.0
+CUTOVER_REST = 20
+"""Trying a cutover reads every live chain: it takes at most one part in so many of the time."""
 
 
 class Publisher:
     """Publishes the frontier of one scope as far as the members' durable rows prove it. Used by one thread.
 
-    The epoch is read with the frontier; a cutover in between makes the UPDATE a no-op and the next one uses the new epoch."""
+    The epoch is read with the frontier; a cutover in between makes the UPDATE a no-op and the next one uses the new epoch. Where
+    the latest list differs from the epoch and the job lets it, a cutover is tried now and then."""
 
     def __init__(
         self,
@@ -26,7 +32,7 @@ class Publisher:
         self._run_id = run_id
         self._clock = clock or SystemClock()
         self._every = every
-        self._published = self._beaten = float("-inf")
+        self._published = self._beaten = self._next_cutover = float("-inf")
 
     def tick(self) -> FrontierRow | None:
         """Publish when the interval has passed; the row where it moved, else None."""
@@ -40,6 +46,15 @@ class Publisher:
         return self.publish()
 
     def publish(self) -> FrontierRow | None:
-        """Publish now; the row where it moved, else None."""
+        """Publish now, after whatever cutover is proved; the row where it moved, else None."""
         row = self._store.scope(self._scope)
+        if row.changing and self._may_cut_over():
+            began = self._clock.monotonic()
+            if cut_over_if_proved(self._store, row):
+                row = self._store.scope(self._scope)
+            ended = self._clock.monotonic()
+            self._next_cutover = ended + max(CUTOVER_EVERY_SECONDS, CUTOVER_REST * (ended - began))
         return self._store.publish(self._scope, row.epoch)
+
+    def _may_cut_over(self) -> bool:
+        return self._clock.monotonic() >= self._next_cutover

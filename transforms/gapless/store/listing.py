@@ -54,21 +54,23 @@ def require_sound(listed: Mapping[str, ListedPartition]) -> None:
 
 
 def require_ends_ahead(connection: Connection, chains: Sequence[int], domain: Domain) -> None:
-    """Raises InvalidPage where one of `chains`, whose end has just been written, was certified beyond it."""
+    """Raises InvalidPage where one of `chains`, whose end has just been written, has given events beyond it.
+
+    A certificate alone may run ahead of the end: it says that there is nothing more, which an end does too."""
     column = schema.chain.c
     for start in range(0, len(chains), _NAMES_PER_STATEMENT):
         behind = (
-            sa.select(column.partition, column.seal, column.bound)
-            .where(column.chain.in_(chains[start : start + _NAMES_PER_STATEMENT]), column.bound > column.seal)
+            sa.select(column.partition, column.seal, column.read_to)
+            .where(column.chain.in_(chains[start : start + _NAMES_PER_STATEMENT]), column.read_to > column.seal)
             .limit(1)
         )
         row = connection.execute(behind).mappings().one_or_none()
         if row is not None:
             raise InvalidPage(
-                f"partition {row['partition']!r} is sealed {_spelled(row['seal'], domain)}, behind its bound: it was"
-                f" certified {_spelled(row['bound'], domain)} before",
+                f"partition {row['partition']!r} is sealed {_spelled(row['seal'], domain)}, behind what was read of it:"
+                f" events {_spelled(row['read_to'], domain)} were promoted before",
                 where=_WHERE,
-                remedy="what a partition has certified cannot lie beyond its end: ask the source's operator",
+                remedy="a partition has no events beyond its end: ask the source's operator",
             )
 
 
