@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from gapless._version import __version__
 from gapless_pipelines.cli import (
+    audit_command,
     backfill_command,
     check_command,
     dataset_command,
@@ -17,6 +18,7 @@ from gapless_pipelines.cli import (
     demo_command,
     epoch_command,
     explain_command,
+    history_command,
     schema_command,
     skip_command,
     status_command,
@@ -69,6 +71,8 @@ app.command(cls=backfill_command.BackfillCommand, short_help="Read everything, a
 )
 app.command(short_help="Where the frontier is, and who holds it.")(status_command.status)
 app.command(short_help="Who holds the frontier, and what releases it.")(explain_command.explain)
+app.command(short_help="How frontier, bounds and membership moved.")(history_command.history)
+app.command(short_help="Derive every claim from its evidence, and read every file.")(audit_command.audit)
 app.command(short_help="Wait until a position is complete.")(wait_command.wait)
 app.command(short_help="The promoted files and their rows.")(dataset_command.dataset)
 app.command(short_help="Turn a held event into a dead letter, audited.")(skip_command.skip)

@@ -40,6 +40,7 @@ def loaded_by(folder: Path, *arguments: str) -> tuple[int, list[str]]:
         (["status", "--json", "--partitions"], 0),
         (["explain"], 0),
         (["violations"], 0),
+        (["history"], 0),
         (["dataset", "--json"], 0),
         (["dead-letters", "list"], 0),
         (["wait", "--through", "100", "--timeout", "0s"], 3),
