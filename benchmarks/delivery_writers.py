@@ -8,7 +8,9 @@ or all together `--rate` times a second. Second by second, they are alone or bes
 after another: `--paces` times a second (0: without pause), or with a barrier that is asked anew only every 50 ms, as a worker of
 many shards does. For comparison it sends as many statements that do nothing. Each second beside is compared with the
 ones alone before and after it: by how much fewer scripts were run, and by how much longer each took. Medians over the pairs are
-printed, with the quartiles. Needs psycopg and pgbench; without a URL, the server of the extra `test`.
+printed, with the quartiles; and, on a machine with /proc, what an answer costs in CPU time here and in the server, which
+tells more than the rest where others work on the machine too. Needs psycopg and pgbench; without a URL, the server of the
+extra `test`.
 """
 
 import argparse
@@ -78,9 +80,9 @@ def main() -> None:
         command += ["-R", str(given.rate)] if given.rate else []
         with askers(url, given.paces) as asking:
             seconds = measured(command, url, asking, given.pairs)
-        written = f"{given.rate} scripts/s" if given.rate else "as fast as they can"
-        print(f"{given.writers} writers, {written}, {os.cpu_count()} cores")
-        report(seconds)
+            written = f"{given.rate} scripts/s" if given.rate else "as fast as they can"
+            print(f"{given.writers} writers, {written}, {os.cpu_count()} cores")
+            report(seconds, asking)
 
 
 def measured(command: list[str], url: URL, asking: "dict[str, Asker]", pairs: int) -> list[Second]:
@@ -116,7 +118,7 @@ def measured(command: list[str], url: URL, asking: "dict[str, Asker]", pairs: in
     return seconds[2:]
 
 
-def report(seconds: list[Second]) -> None:
+def report(seconds: list[Second], asking: "dict[str, Asker]") -> None:
     fewer, longer, answers = defaultdict(list), defaultdict(list), defaultdict(list)
     for before, beside, after in zip(seconds, seconds[1:], seconds[2:], strict=False):
         if beside.asker is None:
@@ -126,11 +128,11 @@ def report(seconds: list[Second]) -> None:
         answers[beside.asker].append(beside.answers)
     alone = statistics.median(second.scripts for second in seconds if second.asker is None)
     print(f"alone: {alone:.0f} scripts/s")
-    print(f"{'asked meanwhile':34s} {'answers/s':>9s}   {'fewer scripts':28s} {'each took longer':28s}")
+    head = f"{'fewer scripts':28s} {'each took longer':28s} CPU ms here, in the server"
+    print(f"{'asked meanwhile':34s} {'answers/s':>9s}   {head}")
     for name in fewer:
-        print(
-            f"{name:34s} {statistics.median(answers[name]):9.0f}   {spread(fewer[name]):28s} {spread(longer[name]):28s}"
-        )
+        shown = f"{spread(fewer[name]):28s} {spread(longer[name]):28s} {asking[name].cost()}"
+        print(f"{name:34s} {statistics.median(answers[name]):9.0f}   {shown}")
 
 
 def spread(values: list[float]) -> str:
@@ -139,14 +141,17 @@ def spread(values: list[float]) -> str:
 
 
 class Asker:
-    """Asks in a thread of its own while it is its turn."""
+    """Asks in a thread of its own while it is its turn. `backend` is the process that answers, where it can be looked at."""
 
-    def __init__(self, ask: Callable[[], None], pace: int) -> None:
+    def __init__(self, ask: Callable[[], None], pace: int, backend: Path) -> None:
         self._ask = ask
         self._pace = pace
+        self._backend = backend
         self._turn = threading.Event()
         self._over = False
         self._answers = 0
+        self._all_answers = 0
+        self._here = self._there = 0.0
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -163,21 +168,36 @@ class Asker:
         self._turn.set()
         self._thread.join()
 
+    def cost(self) -> str:
+        each = 1000 / max(self._all_answers, 1)
+        return f"{self._here * each:.2f} {self._there * each:.2f}" if self._backend.exists() else "unknown"
+
     def _run(self) -> None:
         while self._turn.wait() and not self._over:
             due = time.perf_counter()
+            here, there = time.thread_time(), self._server_time()
             while self._turn.is_set() and not self._over:
                 self._ask()
                 self._answers += 1
+                self._all_answers += 1
                 if self._pace:
                     due += 1 / self._pace
                     time.sleep(max(0.0, due - time.perf_counter()))
+            self._here += time.thread_time() - here
+            self._there += self._server_time() - there
+
+    def _server_time(self) -> float:
+        """CPU seconds of the backend so far."""
+        if not self._backend.exists():
+            return 0.0
+        fields = self._backend.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
 def askers(url: URL, paces: list[int]) -> Iterator[dict[str, Asker]]:
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
+    with sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool).connect() as connection:
         own = sa.inspect(connection).get_table_names()
         for table in [name for name in own if name.startswith("gapless_") and name.endswith(TABLE)]:
             connection.exec_driver_sql(f"DROP TABLE {table}")
@@ -185,28 +205,47 @@ def askers(url: URL, paces: list[int]) -> Iterator[dict[str, Asker]]:
             f"DROP TABLE IF EXISTS {TABLE}; CREATE TABLE {TABLE}"
             " (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard text NOT NULL, status text)"
         )
-    logs = {
-        freshness: MessageLog(url, table=TABLE, terminal=("delivered",), ids="identity", freshness=freshness)
-        for freshness in (0.0, 0.05)
+    logs: list[MessageLog] = []
+
+    def log_of(freshness: float) -> Callable[[], None]:
+        log = MessageLog(url, table=TABLE, terminal=("delivered",), ids="identity", freshness=freshness)
+        log.install()
+        logs.append(log)
+        return frontiers(log)
+
+    kinds: dict[str, Callable[[], Callable[[], None]]] = {
+        "frontiers, {}": lambda: log_of(0.0),
+        "frontiers, {}, barrier 50 ms": lambda: log_of(0.05),
+        "nothing, {}": lambda: nothing(engine),
     }
-    logs[0.0].install()
-    for log in logs.values():
-        # What is looked at once, such as plans, is looked at before anybody writes.
-        log.frontier("s1")
     asking: dict[str, Asker] = {}
-    for pace in paces:
-        shown = f"{pace}/s" if pace else "no pause"
-        asking[f"frontiers, {shown}"] = Asker(frontiers(logs[0.0]), pace)
-        asking[f"frontiers, {shown}, barrier 50 ms"] = Asker(frontiers(logs[0.05]), pace)
-        asking[f"nothing, {shown}"] = Asker(nothing(engine), pace)
+    for name, make in kinds.items():
+        seen = backends(url)
+        ask = make()
+        # What is looked at once, such as plans, is looked at before anybody writes; and the one connection stays open.
+        ask()
+        (backend,) = backends(url) - seen
+        for pace in paces:
+            title = name.format(f"{pace}/s" if pace else "no pause")
+            asking[title] = Asker(ask, pace, Path(f"/proc/{backend}/stat"))
     try:
         yield asking
     finally:
         for one in asking.values():
             one.close()
-        for log in logs.values():
+        for log in logs:
             log.close()
         engine.dispose()
+
+
+def backends(url: URL) -> set[int]:
+    """The server's sessions, but this one."""
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        return set(found.scalars())
 
 
 def frontiers(log: MessageLog) -> Callable[[], None]:
