@@ -89,7 +89,7 @@ def _carry_out(
     elif transit is not None and step.generation != scope["generation"]:
         # Its events count from here on; it is no member of any epoch.
         _set(connection, [transit["chain"]], epoch_in=epoch, epoch_out=epoch)
-    remaining = [row for row in live_chains(connection, scope) if row["kind"] == PARTITION]
+    remaining = _remaining(connection, scope)
     basis = _basis(scope, [chains[chain] for chain in (*step.leaving, *step.entering)])
     after = {**scope, "generation": step.generation}
     unproven = step.generation != scope["observed_generation"] or any(
@@ -162,6 +162,17 @@ def _replace_departed(connection: Connection, scope: RowMapping, names: Sequence
             _chain.partition.in_(names[start : start + IDS_PER_STATEMENT]),
         )
         connection.execute(sa.update(schema.chain).where(earlier).values(state=ChainState.REPLACED.value))
+
+
+def _remaining(connection: Connection, scope: RowMapping) -> Sequence[RowMapping]:
+    """Of who is live now as much as tells whether somebody is still to enter or to leave."""
+    wanted = sa.select(_chain.epoch_in, _chain.listed, _chain.seal).where(
+        _chain.scope == scope["scope"],
+        _chain.lineage == scope["lineage"],
+        schema.is_live(),
+        _chain.kind == PARTITION,
+    )
+    return connection.execute(wanted).mappings().all()
 
 
 def _replace_transit(connection: Connection, scope: RowMapping, generation: str) -> None:
