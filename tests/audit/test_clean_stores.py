@@ -107,6 +107,21 @@ class TestOtherRouting:
         each_orders.cutover()
         assert_clean(each_orders)
 
+    def test_a_generation_between_that_never_came_to_count(self, each_orders: AuditedScope) -> None:
+        """A newcomer read under it further than the handoff reaches is read anew, and the old chain is dropped."""
+        each_orders.observe("a", policy=HANDOFF)
+        each_orders.promote("a", 20)
+        each_orders.publish()
+        each_orders.observe("a", "n", generation="r2", policy=HANDOFF)
+        each_orders.promote("n", 90)
+        each_orders.observe("a", "n", generation="r3", policy=HANDOFF)
+        (transit,) = [name for name in each_orders.rows if name.endswith("to r3")]
+        each_orders.promote(transit, 30, end=True)
+        each_orders.promote("n", 20)
+        each_orders.cutover()
+        assert_clean(each_orders)
+        assert {row.state.value for row in each_orders.store.snapshot("orders").chains} == {"open"}
+
 
 class TestOperators:
     def test_an_operators_seal_and_the_asserted_frontier_after_it(self, each_orders: AuditedScope) -> None:

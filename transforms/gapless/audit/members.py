@@ -200,9 +200,10 @@ class Members:
             gone = row["epoch_out"] is not None and row["epoch_out"] < epoch.number
             if gone or row["kind"] == _TRANSIT:
                 continue
-            rank = order.get(epoch.generation, 0)
+            # What was read under a generation between the two the handoff says nothing of, and does not carry on.
+            rank = order.get((epoch.routing or {}).get("from"), 0)
             read = max(
-                (to for name, to in derived.read_under.items() if order.get(name, 0) < rank), default=b""
+                (to for name, to in derived.read_under.items() if order.get(name, 0) <= rank), default=b""
             )
             if read > self._complete(epoch):
                 yield (
