@@ -53,7 +53,7 @@ def explanation_lines(document: Mapping[str, Any], shown: int = BLOCKERS_SHOWN) 
         yield f"nothing holds it: {_reading_text(document)}"
     else:
         yield "nothing holds the frontier itself; higher up:"
-    if withheld is not None and not blockers:
+    if withheld is not None and all(blocker["code"] != withheld["code"] for blocker in blockers):
         yield from _releases(withheld["code"])
     for blocker in blockers[:shown]:
         yield from blocker_lines(blocker, document["as_of"])

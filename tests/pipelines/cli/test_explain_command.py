@@ -3,8 +3,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from gapless.paging.page import Partition
+from gapless.paging.source import Assignment, ListedPartition
 from gapless.progress import BLOCKER_CODES, Bound, ChainState
-from gapless.store.records import Blocker
+from gapless.store.records import Blocker, MembershipPolicy
 
 Gapless = Callable[..., Any]
 
@@ -101,6 +103,29 @@ def test_a_member_list_that_is_not_proved_names_its_release(gapless: Gapless, or
         "withheld: member_list_unproven: the list of partitions is certified through 60 only",
         f"  released by: {BLOCKER_CODES['member_list_unproven'][1]}",
     ]
+
+
+def test_routing_that_is_unproven_is_told_apart_from_the_partitions_that_stand_still(
+    gapless: Gapless, orders: Any, job: Path
+) -> None:
+    orders.begin("a")
+    orders.promote("a", 100)
+    orders.publish()
+    orders.store.observe(
+        "orders",
+        Assignment([ListedPartition(Partition("a", {}))], "r2"),
+        policy=MembershipPolicy(reading_again=False),
+    )
+    lines = gapless("explain").lines
+    assert lines[1:5] == [
+        "withheld: handoff_unproven: routing generation 'r2' follows '' without a proof of what moved",
+        f"  released by: {BLOCKER_CODES['handoff_unproven'][1]}",
+        "a, through 100: membership_changed",
+        "  why: the source now routes under generation 'r2'; this chain is of '', and is read no further",
+    ]
+    assert lines[-1] == "  command: gapless epoch show"
+    ran = gapless("wait", "--through", "150", "--timeout", "1s", "--json")
+    assert (ran.exit_status, ran.document["blocker"]["code"]) == (3, "handoff_unproven")
 
 
 def test_many_blockers_are_shown_in_part_unless_all_are_asked_for(
