@@ -58,9 +58,7 @@ def test_a_worker_made_of_what_is_printed(log_engine: Engine) -> None:
         assert run(printed["settled id"][1]) == []
     assert settled == 5
     assert run(printed["coverage"][0], shard="a") == []
-    first_open, status, last, incarnation = run(
-        printed["frontier"][0], shard="a", coverage=0, settled=settled
-    )[0]
+    *_, first_open, status, last, incarnation = run(printed["frontier"][0], shard="a", settled=settled)[0]
     assert (first_open, status, last) == (4, "pending", 4)
     assert incarnation
     counting = {

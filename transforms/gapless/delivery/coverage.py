@@ -7,6 +7,7 @@ same shard at the same time, find that end and use it: so the ranges never overl
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -57,8 +58,13 @@ def read_state(
     """None where the shard has no row yet. `lock`: nobody else changes it before the transaction ends."""
     text = statements.lock_coverage if lock else statements.coverage
     row = execute(connection, text, {"shard": shard}).one_or_none()
-    if row is None:
-        return None
+    return None if row is None else state_of(row)
+
+
+def state_of(row: Any) -> ShardState:
+    """Of a row with the coverage's columns; they are null where the shard has no row there."""
+    if row.through is None:
+        return NEVER_SEEN
     claimed = None if row.claimed is None else Tally(row.claimed_count or 0, row.claimed_sum or 0)
     return ShardState(row.through, row.claimed, claimed, Tally(row.covered_count, row.covered_sum))
 

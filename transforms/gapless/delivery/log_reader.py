@@ -69,11 +69,10 @@ class LogReader:
         known = self.ready(connection)
         for _ in range(_ATTEMPTS):
             settled = self.barrier.settled(connection)
-            state = self.state(connection, shard)
-            values = {"shard": shard, "coverage": state.through, "settled": settled.id}
-            row = execute(connection, known.frontier, values).one()
+            row = execute(connection, known.frontier, {"shard": shard, "settled": settled.id}).one()
             if row.incarnation != settled.incarnation:
                 continue
+            state = coverage.state_of(row)
             through = delivered_through(state.through, settled.id, row.first_open, row.last)
             blocker = _blocker(row.first_open, row.status, settled.blockers)
             return DeliveryFrontier(shard, state.through, through, blocker, settled.id), state
@@ -83,10 +82,9 @@ class LogReader:
 
     def due(self, connection: Connection, shard: Shard) -> tuple[ShardState, CoveredRange, Tally]:
         """The state; and where nothing is claimed, the range that could be, with its tally."""
-        state = self.state(connection, shard)
+        frontier, state = self.frontier(connection, shard)
         if state.claimed is not None:
             return state, CoveredRange(shard, state.through, state.through, 0), Tally(0, 0)
-        frontier, state = self.frontier(connection, shard)
         due, counted = self.counted(connection, shard, frontier)
         return state, due, counted
 

@@ -54,7 +54,7 @@ def check_plans(
 
     def scans(name: str, text: str) -> list[Scan]:
         if log.dialect == "sqlite":
-            return sqlite_scans(connection, text)
+            return sqlite_scans(connection, log, text)
         return postgresql_scans(connection, log, text, steady=name == "tally")
 
     small = log.dialect == "postgresql" and _small(connection, log)
@@ -108,11 +108,15 @@ def _bounded(log: ReflectedLog, condition: str) -> bool:
     return "=?" in condition and "<?" in condition
 
 
-def sqlite_scans(connection: Connection, statement: str) -> list[Scan]:
-    """By EXPLAIN QUERY PLAN."""
+def sqlite_scans(connection: Connection, log: ReflectedLog, statement: str) -> list[Scan]:
+    """By EXPLAIN QUERY PLAN: the scans of the log's own table."""
     names = dict.fromkeys(("shard", "coverage", "settled", "after", "through", "most"), 0)
     rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", names).all()
-    return [_sqlite_scan(detail) for *_, detail in rows if detail.startswith(("SCAN ", "SEARCH "))]
+    # Versions of SQLite differ in whether they write the schema.
+    ours = tuple(
+        f"{how} {name} " for how in ("SCAN", "SEARCH") for name in (log.table, f"{log.schema}.{log.table}")
+    )
+    return [_sqlite_scan(detail) for *_, detail in rows if f"{detail} ".startswith(ours)]
 
 
 def _sqlite_scan(detail: str) -> Scan:
@@ -147,19 +151,20 @@ def postgresql_scans(
         if not connection.invalidated:
             connection.exec_driver_sql("ROLLBACK")
     parsed = json.loads(plan) if isinstance(plan, str) else plan
-    return list(_scans(parsed[0]["Plan"]))
+    return list(_scans(parsed[0]["Plan"], log.table))
 
 
-def _scans(node: dict[str, Any]) -> Iterator[Scan]:
+def _scans(node: dict[str, Any], table: str) -> Iterator[Scan]:
+    """Those of the log's own table."""
     if node["Node Type"] == "Bitmap Heap Scan":
         inner = node["Plans"][0]
         yield Scan(
             node["Node Type"], inner.get("Index Name"), inner.get("Index Cond", ""), node.get("Filter", "")
         )
         return
-    if "Relation Name" in node:
+    if node.get("Relation Name") == table:
         yield Scan(
             node["Node Type"], node.get("Index Name"), node.get("Index Cond", ""), node.get("Filter", "")
         )
     for inner in node.get("Plans", ()):
-        yield from _scans(inner)
+        yield from _scans(inner, table)

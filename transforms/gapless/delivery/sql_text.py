@@ -24,12 +24,7 @@ def sql_text(log: ReflectedLog, own: OwnTables, texts: Statements) -> str:
     parts += [_settled(log)]
     parts += [
         _part("coverage: where the shard stands; no row is coverage 0", texts.coverage),
-        _part(
-            "frontier: first_open - 1, else last, else :coverage. PostgreSQL: the incarnation has to be the settled id's"
-            if log.dialect == "postgresql"
-            else "frontier: first_open - 1, else last, else :coverage",
-            texts.frontier,
-        ),
+        _part("frontier: the coverage, and first_open - 1, else last, else the coverage", texts.frontier),
         _part(
             "count: the rows of (:after, :through], and the sum of their ids",
             *(("BEGIN", STEADY, texts.tally, "COMMIT") if log.dialect == "postgresql" else (texts.tally,)),

@@ -42,7 +42,7 @@ class Indexes:
 class Statements:
     """Texts with named parameters: `shard`, `coverage`, `settled`, `after`, `through`, `count`, `sum`, `most`.
 
-    `frontier` is `first_open` and `last` in one, with the server's incarnation."""
+    `frontier` is the coverage, `first_open` and `last` in one snapshot, with the server's incarnation."""
 
     coverage: str
     first_open: str
@@ -71,10 +71,14 @@ def statements(
     shard, id_, table = log.shard_sql, log.id_sql, log.table_sql
     open_rows = f"{table} INDEXED BY {quoted(indexes.open)}" if log.dialect == "sqlite" else table
     all_rows = f"{table} INDEXED BY {quoted(indexes.all)}" if log.dialect == "sqlite" else table
-    above = _range(log, "coverage", "settled")
-    first_open = _first_open(log, open_rows)
+    covered = f"coalesce((SELECT through FROM {own.coverage_sql} WHERE shard = :shard), 0)"
+    above = _range(log, covered, ":settled")
+    first_open = (
+        f"SELECT {id_} AS id, {log.status_sql} AS status FROM {open_rows}\n"
+        f"  WHERE {above}\n  AND {log.open_sql}\n  ORDER BY {shard}, {id_} LIMIT 1"
+    )
     last = f"SELECT {id_} AS id FROM {all_rows}\n  WHERE {above}\n  ORDER BY {shard} DESC, {id_} DESC LIMIT 1"
-    behind = _range(log, None, "coverage")
+    behind = _range(log, None, ":coverage")
     locking = " FOR UPDATE" if log.dialect == "postgresql" else ""
     state = "through, claimed, claimed_count, claimed_sum, covered_count, covered_sum"
     texts = {
@@ -82,8 +86,9 @@ def statements(
         "first_open": first_open,
         "last": last,
         "frontier": (
-            f"SELECT o.id AS first_open, o.status AS status, l.id AS last, {incarnation_sql} AS incarnation\n"
-            f"FROM (SELECT 1 AS one) AS one\nLEFT JOIN (\n  {first_open}\n) AS o ON 1 = 1\nLEFT JOIN (\n  {last}\n) AS l ON 1 = 1"
+            f"SELECT {state}, o.id AS first_open, o.status AS status, l.id AS last, {incarnation_sql} AS incarnation\n"
+            f"FROM (SELECT 1 AS one) AS one\nLEFT JOIN {own.coverage_sql} AS c ON c.shard = :shard\n"
+            f"LEFT JOIN (\n  {first_open}\n) AS o ON 1 = 1\nLEFT JOIN (\n  {last}\n) AS l ON 1 = 1"
         ),
         "tally": _tally(log, all_rows),
         "behind": (
@@ -131,28 +136,20 @@ def statements(
     return Statements(**{name: write(text) for name, text in texts.items()})
 
 
-def _first_open(log: ReflectedLog, rows: str) -> str:
-    return (
-        f"SELECT {log.id_sql} AS id, {log.status_sql} AS status FROM {rows}\n"
-        f"  WHERE {_range(log, 'coverage', 'settled')}\n  AND {log.open_sql}\n"
-        f"  ORDER BY {log.shard_sql}, {log.id_sql} LIMIT 1"
-    )
-
-
 def _range(log: ReflectedLog, after: str | None, through: str) -> str:
-    """The rows of one shard with `after` < id <= `through`, both parameters; None: from the lowest id there is."""
+    """The rows of one shard with `after` < id <= `through`, both SQL; None: from the lowest id there is."""
     shard, id_ = log.shard_sql, log.id_sql
     if log.dialect == "sqlite":
-        lower = f"{id_} > :{after} AND " if after else ""
-        return f"{shard} = :shard AND {lower}{id_} <= :{through}"
-    lower = f"> (:shard, :{after})" if after else f">= (:shard, {LOWEST_ID})"
-    return f"({shard}, {id_}) {lower} AND ({shard}, {id_}) <= (:shard, :{through})"
+        lower = f"{id_} > {after} AND " if after else ""
+        return f"{shard} = :shard AND {lower}{id_} <= {through}"
+    lower = f"> (:shard, {after})" if after else f">= (:shard, {LOWEST_ID})"
+    return f"({shard}, {id_}) {lower} AND ({shard}, {id_}) <= (:shard, {through})"
 
 
 def _tally(log: ReflectedLog, all_rows: str) -> str:
     # The sum is beside the count, so that one row more or less is known by its id.
     tally = f"SELECT count(*) AS count, CAST(coalesce(sum(id % {SUM_MODULUS}), 0) AS bigint) AS sum FROM"
-    rows = f"SELECT {log.id_sql} AS id FROM {all_rows} WHERE {_range(log, 'after', 'through')}"
+    rows = f"SELECT {log.id_sql} AS id FROM {all_rows} WHERE {_range(log, ':after', ':through')}"
     # Together with STEADY: in this order, and without sorting, there is one way to read them.
     ordered = f" ORDER BY {log.shard_sql}, {log.id_sql}" if log.dialect == "postgresql" else ""
     return f"{tally} (\n  {rows}{ordered}\n) AS counted"
