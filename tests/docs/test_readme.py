@@ -11,11 +11,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from orders_api import TOKEN, orders_api
 from shown import README, ROOT, blocks, commands, pattern_of
 
 
-def test_the_readme_runs_as_it_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", [README, ROOT / "docs" / "message-logs.md"], ids=lambda path: path.name)
+def test_a_document_runs_as_it_is_written(tmp_path: Path, document: Path) -> None:
     ran = []
     with orders_api() as url:
         environment = {
@@ -24,22 +26,24 @@ def test_the_readme_runs_as_it_is_written(tmp_path: Path) -> None:
             "ORDERS_URL": url,
             "ORDERS_TOKEN": TOKEN,
         }
-        for block in blocks(README.read_text(encoding="utf-8")):
+        for block in blocks(document.read_text(encoding="utf-8")):
             if block.kind == "yaml":
                 assert block.name, f"line {block.line}: which file is this?"
                 (tmp_path / block.name).write_text(block.text, encoding="utf-8")
             elif block.kind == "python":
                 done = _run([sys.executable, "-W", "error", "-c", block.text], tmp_path, environment)
-                assert done.returncode == 0, f"README.md, the block from line {block.line} on:\n{done.stdout}"
+                assert done.returncode == 0, (
+                    f"{document.name}, the block from line {block.line} on:\n{done.stdout}"
+                )
             elif block.kind == "console":
                 for line, command, expected in commands(block):
                     done = _run(["bash", "-c", command], tmp_path, environment)
                     assert done.returncode == 0, (
-                        f"README.md:{line}: exit status {done.returncode}:\n{done.stdout}"
+                        f"{document.name}:{line}: exit status {done.returncode}:\n{done.stdout}"
                     )
                     shown = "\n".join(expected)
                     assert pattern_of(expected).fullmatch(done.stdout), (
-                        f"README.md:{line}: `{command}` printed\n{done.stdout}\nand not\n{shown}"
+                        f"{document.name}:{line}: `{command}` printed\n{done.stdout}\nand not\n{shown}"
                     )
             ran.append(block.kind)
     assert {"yaml", "console", "python"} <= set(ran)
