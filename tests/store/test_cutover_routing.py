@@ -230,7 +230,7 @@ class TestByItsHandoffCertificate:
         assert routed.store.promote(kit.promotion(late, 100)) is None
 
     def test_one_first_seen_under_a_generation_between_is_read_anew(self, routed):
-        """What was n's under r1, elsewhere under r2, and n's again under r3 lies behind its token, and is in transit for nobody."""
+        """What was n's under r1, elsewhere under r2, and n's again under r3 lies behind its token, in transit for nobody."""
         routed.observe("a", "b", "n", generation="r2", policy=HANDOFF)
         routed.bring("n", 100, "r2")
         observed = routed.observe("a", "b", "n", generation="r3", policy=HANDOFF)

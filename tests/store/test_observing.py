@@ -246,3 +246,24 @@ def test_a_list_of_thousands_is_observed_in_statements_of_bounded_size(scene):
     observed = scene.observe(*names)
     assert sum(row.epoch_in == 1 for row in observed.chains) == 5500
     assert {row.listed for row in observed.chains} == {2}
+
+
+class TestAListThatIsOlderThanTheLatestCutover:
+    """Two looks at once: one is slow, and is noted after the other has let `b` leave."""
+
+    @pytest.fixture
+    def left(self, scene):
+        scene.start("r1", a=100, b=70)
+        scene.observe("a", "b", generation="r1", seals={"b": Bound.through(70)}, successors={"b": ()})
+        assert scene.cutover().left == ["b"]
+        return scene
+
+    def test_it_is_not_taken_note_of(self, left, kit):
+        before = left.contents()
+        late = left.store.observe("orders", kit.assignment("a", "b", generation="r1"), epoch=1)
+        assert partitions(late.tasks) == ["a"]
+        assert left.contents() == before
+
+    def test_one_that_is_not_is(self, left, kit):
+        again = left.store.observe("orders", kit.assignment("a", "b", generation="r1"), epoch=2)
+        assert partitions(again.tasks) == ["a", "b"], "an id that is used again is a newcomer"

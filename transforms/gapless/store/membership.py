@@ -45,6 +45,7 @@ class Memberships(StoreBase):
         lineage: int | None = None,
         policy: MembershipPolicy | None = None,
         renew: bool = True,
+        epoch: int | None = None,
     ) -> Observed:
         """Take note of the source's list, in one transaction. Seeing the same list again changes nothing.
 
@@ -53,8 +54,11 @@ class Memberships(StoreBase):
         list's certificate. The frontier is not touched. Under another routing generation the old chains stop; `policy` says
         whether candidates read all of it again. `renew` asks anew for a handoff certificate that did not reach far enough.
 
-        `lineage` is the one the caller works in. Raises UnknownScope, ForeignLineage, and InvalidPage where the list names a
-        partition twice, contradicts what was certified, or goes back to an earlier generation: then nothing was changed."""
+        `lineage` is the one the caller works in. `epoch` is the membership epoch that stood before the list was read: a list that
+        is older than the latest cutover is not taken note of, since it would bring back who has left.
+
+        Raises UnknownScope, ForeignLineage, and InvalidPage where the list names a partition twice, contradicts what was
+        certified, or goes back to an earlier generation: then nothing was changed."""
         listed = _by_id(assignment)
 
         def work(connection: Connection) -> Observed:
@@ -68,10 +72,12 @@ class Memberships(StoreBase):
             domain = self._domain(connection, scope)
             live = live_chains(connection, row)
             look = _Look(assignment, listed, domain, policy or MembershipPolicy(), renew, self._clock.now())
-            if _take_note(connection, row, live, look):
+            current = epoch is None or epoch == row["epoch"]
+            if current and _take_note(connection, row, live, look):
                 live = live_chains(connection, row)
             chains = [chain_row(chain, domain) for chain in live]
-            return Observed(frontier_row(self._scope_row(connection, scope)), assignment.generation, chains)
+            generation = look.generation if current else row["observed_generation"]
+            return Observed(frontier_row(self._scope_row(connection, scope)), generation, chains)
 
         return self._database.write(work)
 
