@@ -4,7 +4,8 @@ It reads the store by SQL of its own and the files by the manifest alone, and kn
 
     oracle = TruthOracle(store_url, scope, universe)
     oracle.look()                   raises Untrue at the first thing that does not hold at this instant
-    oracle.finish()                 the same, every file read anew, and every event's data compared field by field
+    oracle.finish()                 the same, every file read anew, and every event's data compared field by field; then
+                                    the product's own audit has to find nothing either
 
 At any instant: each event at or below the frontier is in a promoted file, or a dead letter; each chain's events come in the
 source's order without a hole, once, and again only where the source itself repeats the last one of the page before, or where a
@@ -22,9 +23,11 @@ from typing import Any
 import pyarrow.parquet as pq
 from durable_claims import Chain, Instant, Listed, instant, read_only_engine
 
+from gapless.audit import audit
 from gapless.effects.frozen_schema import FrozenSchema
 from gapless.effects.reading import source_row
 from gapless.progress import ChainState
+from gapless.store import open_store
 
 Event = Mapping[str, Any]
 
@@ -83,7 +86,14 @@ class TruthOracle:
             for listed in now.manifest:
                 if listed.path is not None and now.schema is not None:
                     self._judge_content(now.chains[listed.chain].partition, listed.path, now.schema)
+            self._audit()
             return now
+
+    def _audit(self) -> None:
+        """The product's own audit finds nothing where the oracle has found nothing."""
+        with open_store(self.url, readonly=True) as store:
+            report = audit(store, self.scope)
+        _require(report.clean, f"the audit contradicts: {report.contradictions[:3]}")
 
     def _judge_movement(self, now: Instant) -> None:
         _require(sorted(now.history) == list(now.history), f"the frontier's history went back: {now.history}")
