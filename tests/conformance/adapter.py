@@ -103,6 +103,7 @@ class Scenario:
             departed=self._departed,
             published=self._published,
         )
+        self._store.cut_over(sorted(members), cap, self._published, decided.code)
         if decided.membership is not None:
             self._departed |= self._membership.members - members
             self._candidates -= members
@@ -201,6 +202,7 @@ class Scenario:
         if code is MembershipCode.OK:
             self._seals[name] = seal
             ledger.adopt(replace(ledger.checkpoint, state=ChainState.SEALED))
+            self._store.seal(name, seal)
         return code.value
 
     def join(self, step: Step) -> str:
@@ -221,6 +223,7 @@ class Scenario:
             self._candidates.add(name)
             self._departed.discard(name)
             self._seals.pop(name, None)
+            self._store.join(name, step.get("parents") or ())
             self._start(
                 name, {"token": step["token"], "bound": step.get("floor"), "range": step.get("range")}
             )
@@ -234,8 +237,7 @@ class Scenario:
         if isinstance(value, Vector):
             return {"vector": {name: spell(own) for name, own in value.bounds.items()}}
         claim = value.bound if isinstance(value, Scalar) else None
-        if self._membership.epoch == 1 and not self._candidates:
-            self._store.supports(claim)
+        self._store.supports(claim, self._cap)
         return spell(claim)
 
     def publish(self, step: Step) -> str:

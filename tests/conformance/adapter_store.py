@@ -11,12 +11,22 @@ from gapless.progress import (
     ChainState,
     Checkpoint,
     IntegerDomain,
+    MembershipCode,
     Outcome,
     Run,
+    Seal,
     highest,
 )
 from gapless.store import open_store
-from gapless.store.records import Blocker, ChainRow, DeadLetter, Promotion, ScopeIdentity, Violation
+from gapless.store.records import (
+    Blocker,
+    ChainRow,
+    CutoverResult,
+    DeadLetter,
+    Promotion,
+    ScopeIdentity,
+    Violation,
+)
 
 SCOPE = "case"
 PUBLISHERS = "publishers"
@@ -32,7 +42,11 @@ class StoreMirror:
         self._chains: dict[str, int] = {}
         self._members: frozenset[str] = frozenset()
         self._listed: set[str] = set()
+        self._seals: dict[str, Seal] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
         self._forgotten: set[str] = set()
+        self._certified = False
+        self._apart = False
         self._frontier: Bound | None = None
 
     def close(self) -> None:
@@ -40,12 +54,14 @@ class StoreMirror:
 
     def freeze(self, members: Sequence[str], cap: Bound | None) -> None:
         """The first membership epoch."""
-        self._members = frozenset(members)
+        self._members, self._certified = frozenset(members), cap is not None
         if members:
             self._observe(members, cap)
 
     def start(self, name: str, checkpoint: Checkpoint) -> None:
         """The durable state a partition starts from, written as a first promotion."""
+        if name in self._chains and not self._row(name).is_live:
+            del self._chains[name]  # an id used again
         if name in self._chains and self._row(name).sequence:
             self.forget(name)
         if name in self._forgotten:
@@ -157,12 +173,60 @@ class StoreMirror:
         ]
         assert sorted(map(str, found)) == sorted(late)
 
-    def supports(self, claim: Bound | None) -> None:
-        """The minimum by SQL is the ledger's frontier, as far as a published one never goes back; only in a scope that has
-        seen nobody but its members, since newcomers cap what is published."""
-        if self._forgotten or self._listed != self._members:
+    def join(self, name: str, parents: Sequence[str]) -> None:
+        """What the list says of a newcomer, which is read from its start from here on."""
+        self._seals.pop(name, None)
+        self._parents[name] = tuple(parents)
+
+    def seal(self, name: str, seal: Seal) -> None:
+        """The source's list states the end, or an operator does."""
+        if name in self._forgotten or name not in self._chains:
+            self._apart = True
             return
-        self._store.publish(SCOPE, 1)
+        if seal.decommissioned:
+            self._store.seal(SCOPE, name, seal.at, "as the case says")
+        else:
+            self._seals[name] = seal
+            self._observe([name], None)
+        assert self._row(name).seal == seal.at
+
+    def cut_over(
+        self, members: Sequence[str], cap: Bound | None, published: Bound | None, code: MembershipCode
+    ) -> None:
+        """A cutover towards the list of `members` reaches them where the ledger's does, and does not where it refuses.
+
+        As far as both go by the same: nobody's state was deleted, everybody listed is read, whoever is to join is held against
+        the same frontier. The store keeps a last member, since nobody's bounds are no claim."""
+        known = self._chains.keys() >= set(members) and not self._forgotten
+        alike = self._store.scope(SCOPE).frontier == published
+        if self._apart or not (known and members):
+            self._apart = self._apart or code is MembershipCode.OK
+        elif code is MembershipCode.OK:
+            self._see(members, cap)
+            self._reached(self._store.cutover(SCOPE), members, alike)
+            self._members, self._certified = frozenset(members), cap is not None
+        elif alike or code is not MembershipCode.NOT_JOINED:
+            before = sorted(self._listed)
+            self._see(members, cap)
+            assert self._store.cutover(SCOPE, dry_run=True).missing
+            self._see(before, None)
+
+    def _reached(self, result: CutoverResult, members: Sequence[str], alike: bool) -> None:
+        codes = {blocker.code for blocker in result.missing}
+        if codes == {"not_joined"} and not alike:
+            self._apart = True
+            return
+        assert codes == set()
+        live = self._store.snapshot(SCOPE).chains
+        assert sorted(row.partition for row in live) == sorted(members)
+        assert all(row.is_member for row in live)
+
+    def supports(self, claim: Bound | None, cap: Bound | None) -> None:
+        """The minimum by SQL is the ledger's frontier, as far as a published one never goes back; only in a scope that has
+        seen nobody but its members, since newcomers cap what is published, and whose lists are all certified or all are not."""
+        if self._forgotten or self._apart or self._listed != self._members or self._certified != bool(cap):
+            return
+        self._store.publish(SCOPE, self._store.scope(SCOPE).epoch)
         self._frontier = highest(self._frontier, claim)
         assert self._store.scope(SCOPE).frontier == self._frontier
 
@@ -173,16 +237,30 @@ class StoreMirror:
         assert (self._store.publish(PUBLISHERS, 1) is not None) is moved
 
     def _observe(self, names: Sequence[str], cap: Bound | None) -> None:
-        self._listed.update(names)
-        observed = self._store.observe(SCOPE, _list(sorted(self._listed), cap))
+        self._see(sorted(self._listed.union(names)), cap)
+
+    def _see(self, names: Sequence[str], cap: Bound | None) -> None:
+        """The list as the source now gives it, with all that it has stated."""
+        self._listed = set(names)
+        observed = self._store.observe(SCOPE, _list(names, cap, self._seals, self._parents))
         self._chains.update({row.partition: row.chain for row in observed.chains})
 
     def _row(self, name: str) -> ChainRow:
         return self._store.chain(self._chains[name])
 
 
-def _list(names: Sequence[str], cap: Bound | None = None) -> Assignment:
-    return Assignment([ListedPartition(Partition(name, {})) for name in names], list_bound=cap)
+def _list(
+    names: Sequence[str],
+    cap: Bound | None = None,
+    seals: Mapping[str, Seal] | None = None,
+    parents: Mapping[str, tuple[str, ...]] | None = None,
+) -> Assignment:
+    entries = []
+    for name in names:
+        seal = (seals or {}).get(name)
+        end, successors = (None, None) if seal is None else (seal.at, seal.successors)
+        entries.append(ListedPartition(Partition(name, {}), end, successors, (parents or {}).get(name)))
+    return Assignment(entries, list_bound=cap)
 
 
 def _promotion(row: ChainRow, *, token: str | None, bound: Bound | None) -> Promotion:
