@@ -120,7 +120,6 @@ def run_backfill(
             backfill.membership, backfill.source, replaceable=backfill.effect.replaceable
         )
         plan = plan_run(backfill.source, store, request, session, clock, policy)
-        before = store.snapshot(request.scope)
         run = LocalRun(
             request.run_id, FeedPool(backfill.source.open, backfill.readers), on_progress=on_progress
         )
@@ -136,6 +135,7 @@ def run_backfill(
             look.publish()
         after = store.snapshot(request.scope)
         number = plan.number
+        pages, events = store.promoted_by(request.scope, number)
         stop = backfill.source.range.stop
         return BackfillResult(
             run_id=request.run_id,
@@ -143,8 +143,8 @@ def run_backfill(
             snapshot=after,
             passes=passes,
             seconds=clock.monotonic() - began,
-            pages=_sum(after, "sequence") - _sum(before, "sequence"),
-            events=_sum(after, "events") - _sum(before, "events"),
+            pages=pages,
+            events=events,
             stop=None if stop is None else Bound.before(stop),
         )
 
@@ -403,7 +403,3 @@ def _ours(error: BaseException | None) -> GaplessError | None:
     while error is not None and not isinstance(error, GaplessError):
         error = error.__cause__
     return error
-
-
-def _sum(snapshot: Snapshot, name: str) -> int:
-    return sum(getattr(row, name) for row in snapshot.chains)

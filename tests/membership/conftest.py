@@ -63,8 +63,13 @@ def changing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.chdir(tmp_path)
     opened: list[ChangingApi] = []
 
-    def make(routing: dict[str, dict[str, list[int]]], now: int, **options: Any) -> Changing:
-        api = ChangingApi(routing, now, **options)
+    def make(
+        routing: dict[str, dict[str, list[int]]],
+        now: int,
+        kind: type[ChangingApi] = ChangingApi,
+        **options: Any,
+    ) -> Changing:
+        api = kind(routing, now, **options)
         api.__enter__()
         opened.append(api)
         return Changing(api, tmp_path)

@@ -116,3 +116,10 @@ def test_a_generation_that_comes_back_is_refused_and_changes_nothing(changing):
     with pytest.raises(InvalidPage, match="comes back"):
         scene.read(membership=HOLD)
     assert scene.frontier() == Bound.through(70)
+
+
+def test_a_run_counts_what_it_has_read_whatever_became_of_the_chains(changing):
+    scene = half_read(changing)
+    scene.api.route("r2", AFTER)
+    result = scene.read()
+    assert result.events == len(ALL), "four of them take the place of those that were there"

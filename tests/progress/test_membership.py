@@ -14,9 +14,11 @@ from gapless.progress import (
     MembershipCode,
     Moves,
     Seal,
+    Standing,
     cutover,
     judge_join,
     judge_seal,
+    step_towards_list,
 )
 
 AT_100 = Bound.through(100)
@@ -244,3 +246,21 @@ def test_no_cutover_loses_what_is_published(
             assert all(
                 successor in listed or successor in seals for successor in seals[left].successors or ()
             )
+
+
+def test_where_everybody_has_ended_whoever_is_proved_furthest_stays() -> None:
+    """A membership of nobody claims nothing: what the last ones have proved could never be published."""
+    ends = {1: 100, 2: 200, 3: 150}
+    standings = [
+        Standing(chain, f"p{chain}", "r1", True, False, Bound.through(at), seal=Seal(Bound.through(at), ()))
+        for chain, at in ends.items()
+    ]
+    step = step_towards_list("r1", standings, observed="r1", frontier=Bound.through(50))
+    assert (step.leaving, step.missing) == ((1, 3), ())
+    again = step_towards_list("r1", [standings[1]], observed="r1", frontier=Bound.through(100))
+    assert not again.changes
+    assert not again.missing
+    with_a_newcomer = [standings[1], Standing(4, "n", "r1", False, True, Bound.through(200))]
+    assert step_towards_list("r1", with_a_newcomer, observed="r1", frontier=Bound.through(200)).leaving == (
+        2,
+    )

@@ -27,6 +27,10 @@ def told(bound: Bound | None) -> dict[str, Any]:
     return {"position": None if bound is None else bound[0], "inclusive": bound is None or bound[1]}
 
 
+class NoAnswer(Exception):
+    """Raised by a hook: the connection is closed without an answer."""
+
+
 @dataclass
 class Listed:
     seal: Bound | None = None
@@ -157,7 +161,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        status, value = self.api.answer(self.path)
+        try:
+            status, value = self.api.answer(self.path)
+        except NoAnswer:
+            self.close_connection = True
+            return
         body = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

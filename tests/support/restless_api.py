@@ -63,6 +63,10 @@ class RestlessApi(ChangingApi):
             self._assign()
             self._follow()
 
+    def no_more_events(self) -> None:
+        """None but those the test makes."""
+        self._next = self.last + 1000
+
     def _advance(self) -> None:
         self.now = min(self.last, self.now + self._draw.choice((0, 0, 1, 2)))
         self._assign()

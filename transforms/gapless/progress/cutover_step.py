@@ -101,9 +101,12 @@ def step_towards_list(
     departed: Container[str] = frozenset(),
     proof: RoutingProof | None = None,
     show: Callable[[Bound | None], str] = repr,
+    somebody_stays: bool = True,
 ) -> Step:
     """The step that is proved now. `generation` is the epoch's, `observed` the latest list's; `frontier` is published,
     `list_bound` is how far the latest list is certified; `departed` left in order at an earlier cutover. `show` spells a bound.
+
+    A membership of nobody claims nothing: with `somebody_stays`, where everybody would leave, whoever is proved furthest is kept.
 
     >>> member = Standing(1, "a", "r1", True, True, Bound.through(100))
     >>> newcomer = Standing(2, "n", "r1", False, True, Bound.through(40))
@@ -115,17 +118,43 @@ def step_towards_list(
     'handoff_unproven'
     """
     if observed == generation:
-        return _same_routing(observed, standings, frontier, departed, show)
+        step = _same_routing(observed, standings, frontier, departed, show)
+        return _with_a_last_member(step, standings) if somebody_stays else step
     if isinstance(proof, ReadingAgain):
-        return _read_again(generation, observed, standings, frontier, list_bound, departed, show)
+        step = _read_again(generation, observed, standings, frontier, list_bound, departed, show)
+        return _with_a_last_member(step, standings) if somebody_stays else step
     spoken_of = [one for one in standings if _is_spoken_of(one, generation, observed, proof)]
     lack = _lack_of_handoff(generation, observed, standings, proof, show)
     step = _rerouted(observed, standings, spoken_of, frontier, departed, show)
     read_between = _read_between(standings, {one.partition for one in spoken_of})
     if lack is None and not read_between:
-        return step
+        return _with_a_last_member(step, standings) if somebody_stays else step
     unproven = () if lack is None else (MemberBlocker("handoff_unproven", "", lack),)
     return Step(generation, missing=in_order_of_weight((*step.missing, *read_between, *unproven)))
+
+
+def _with_a_last_member(step: Step, standings: Iterable[Standing]) -> Step:
+    """The same step, less the leaving of whoever is proved furthest, where nobody else would be left."""
+    leaving, gone = set(step.leaving), {*step.leaving, *step.replaced, *step.dropped}
+    entering = set(step.entering)
+    members = [one for one in standings if one.member or one.chain in entering]
+    under_it = {*step.rerouted}
+    last = [
+        one
+        for one in members
+        if one.chain in leaving and (one.generation == step.generation or one.chain in under_it)
+    ]
+    if not last or any(one.chain not in gone for one in members):
+        return step
+    kept = max(last, key=_proved_furthest).chain
+    return replace(step, leaving=tuple(chain for chain in step.leaving if chain != kept))
+
+
+def _proved_furthest(one: Standing) -> tuple[Bound, int]:
+    """Sort key of chains that are drained, and so have a bound."""
+    if one.bound is None:
+        raise AssertionError(f"chain {one.chain} is drained without a bound")
+    return one.bound, -one.chain
 
 
 def _same_routing(

@@ -69,13 +69,16 @@ def cutover(
         )
         for chain, name in enumerate(names)
     ]
+    heirs = {heir for seal in seals.values() for heir in seal.successors or ()}
     step = step_towards_list(
         current.generation,
         standings,
         observed=following,
         frontier=published,
-        departed=departed,
+        # Whoever is wanted is accounted for: where it does not get in, that is what is missing.
+        departed={heir for heir in heirs if heir in wanted or heir in departed},
         proof=proof,
+        somebody_stays=False,
     )
     left = {names[chain] for chain in step.leaving}
     reached = (current.members | {names[chain] for chain in step.entering}) - left

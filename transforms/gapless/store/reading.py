@@ -86,6 +86,19 @@ class Reading(StoreBase):
             wanted = wanted.where(_in_data_set(), promotion.rows > 0)
         return self._stream(scope, wanted, rows.promotion_row)
 
+    def promoted_by(self, scope: str, fencing_token: int) -> tuple[int, int]:
+        """How many pages and events the run of that number has promoted, also of chains that have left since."""
+        chain, promotion = schema.chain.c, schema.promotion.c
+        sums = (
+            sa.select(
+                *(sa.func.coalesce(sa.func.sum(column), 0) for column in (promotion.pages, promotion.events))
+            )
+            .join(schema.chain, chain.chain == promotion.chain)
+            .where(chain.scope == scope, promotion.fencing_token == fencing_token)
+        )
+        pages, events = self._database.read(lambda connection: connection.execute(sums).one())
+        return int(pages), int(events)
+
     def dead_letters(self, scope: str) -> Iterator[DeadLetter]:
         """Every dead letter of the scope, in the order they were recorded. Raises UnknownScope."""
         column = schema.dead_letter.c
