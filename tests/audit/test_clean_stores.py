@@ -1,13 +1,17 @@
 """Whatever the store's own operations leave behind, an audit finds nothing in it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from audited_scope import AuditedScope
 
 from gapless.audit import audit
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.progress import Bound
+from gapless.store.evidence import Evidence
 from gapless.store.records import MembershipPolicy
 
 READING_AGAIN = MembershipPolicy(reading_again=True)
@@ -242,3 +246,28 @@ def test_two_scopes_of_one_store_are_audited_apart(each_history: AuditedScope) -
     each_history.sql("UPDATE gapless_chain SET events = 5 WHERE scope = 'others'")
     assert_clean(each_history)
     assert [one.code for one in audit(each_history.store, "others").contradictions] == ["counts_differ"]
+
+
+def test_an_audit_sees_one_instant_while_others_write(
+    each_history: AuditedScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two of its questions somebody promotes, publishes and takes note of a newcomer."""
+    asked = 0
+    plain = Evidence._rows
+
+    def write_first(self: Evidence, wanted: Any) -> Iterator[Any]:
+        nonlocal asked
+        asked += 1
+        each_history.promote("a", 50 + asked)
+        each_history.promote("c", 50 + asked)
+        each_history.publish()
+        if asked == 3:
+            each_history.observe("a", "c", "n", generation="r2")
+        yield from plain(self, wanted)
+
+    monkeypatch.setattr(Evidence, "_rows", write_first)
+    report = each_history.audit()
+    assert report.clean, report.contradictions
+    assert asked > 10
+    assert report.checked.promotions == 12
+    assert report.frontier == Bound.through(45)
