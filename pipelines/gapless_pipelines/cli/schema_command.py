@@ -15,6 +15,7 @@ class _Document(str, Enum):
     JOB = "job"
     STATUS = "status"
     DATASET = "dataset"
+    DELIVERY = "delivery"
 
 
 def schema(
@@ -27,7 +28,8 @@ def schema(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Print the JSON Schema of a job file (or of what status or dataset print with --json), or an example job file."""
+    """Print the JSON Schema of a job file (of one about a message log: delivery; of what status or dataset print with --json), or
+    an example job file."""
     from gapless_pipelines.job import schema as schemas
 
     if example is not None:
@@ -42,5 +44,6 @@ def schema(
         _Document.JOB: schemas.job_schema,
         _Document.STATUS: schemas.status_schema,
         _Document.DATASET: schemas.dataset_schema,
+        _Document.DELIVERY: schemas.delivery_schema,
     }[document]()
     emit_text(json.dumps(made, indent=2))

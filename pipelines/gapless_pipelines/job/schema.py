@@ -19,6 +19,13 @@ def job_schema() -> dict[str, Any]:
     return {"$schema": _DIALECT, **_for_readers(JobConfig.model_json_schema(), variables=True)}
 
 
+def delivery_schema() -> dict[str, Any]:
+    """The JSON Schema of a job file about a message log."""
+    from gapless_pipelines.delivery_job import DeliveryJobConfig
+
+    return {"$schema": _DIALECT, **_for_readers(DeliveryJobConfig.model_json_schema(), variables=True)}
+
+
 def status_schema() -> dict[str, Any]:
     """The JSON Schema of what `gapless status --json` prints."""
     from gapless_pipelines.job.output_documents import StatusDocument

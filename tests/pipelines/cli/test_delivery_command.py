@@ -284,3 +284,21 @@ def test_no_command_imports_beam_or_arrow(engine: Engine, folder: Path, command:
         [sys.executable, "-c", spy, *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
     assert [line for line in ran.stderr.splitlines() if line.startswith("LOADED")] == ["LOADED"]
+
+
+def test_the_schema_of_a_delivery_job_is_printed_and_describes_the_job(gapless: Callable[..., Any]) -> None:
+    schema = gapless("schema", "delivery").document
+    assert set(schema["properties"]) == {"version", "delivery"}
+    keys = set(schema["$defs"]["DeliveryConfig"]["properties"])
+    assert {
+        "url",
+        "password",
+        "table",
+        "schema",
+        "columns",
+        "terminal",
+        "ids",
+        "triggers",
+        "trigger",
+        "effect",
+    } == keys

@@ -24,7 +24,7 @@ LOCK_SECONDS = 30
 
 _REMEDY = "allowed: sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
-_PATIENCE = {
+_PATIENCE: dict[str, Any] = {
     "application_name": "gapless",
     "connect_timeout": "15",
     "keepalives_idle": "30",
@@ -186,13 +186,9 @@ def _engine(url: str | URL) -> Engine:
         raise ConfigurationError(
             "a database in memory is another one for each connection", where="url", remedy=_REMEDY
         )
-    settings = (
-        {"timeout": LOCK_SECONDS}
-        if backend == "sqlite"
-        else _PATIENCE
-        if "psycopg" in parsed.drivername
-        else {}
-    )
+    # Below what the URL itself says.
+    defaults = {"sqlite": {"timeout": LOCK_SECONDS}, "postgresql": _PATIENCE}.get(backend, {})
+    settings = {name: value for name, value in defaults.items() if name not in parsed.query}
     try:
         return sa.create_engine(
             parsed, isolation_level="AUTOCOMMIT", hide_parameters=True, connect_args=settings

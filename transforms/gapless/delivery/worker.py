@@ -222,7 +222,9 @@ class Worker:
         if self._audit_at is not None and now < self._audit_at:
             return
         self._audit_at = now + self._audit_every
-        self._log.watch()
+        for plan in self._log.check():
+            if plan.problem:
+                _log.warning("message log: the statement %s: %s (%s)", plan.statement, plan.problem, plan.scan)
         for violation in self._log.audit():
             self._told(violation)
 
