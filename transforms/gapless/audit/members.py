@@ -201,7 +201,7 @@ class Members:
             if gone or row["kind"] == _TRANSIT:
                 continue
             # What was read under a generation between the two the handoff says nothing of, and does not carry on.
-            rank = order.get((epoch.routing or {}).get("from"), 0)
+            rank = order.get(str((epoch.routing or {}).get("from")), 0)
             read = max(
                 (to for name, to in derived.read_under.items() if order.get(name, 0) <= rank), default=b""
             )
