@@ -203,12 +203,19 @@ class TestLeaving:
         assert scene.contents() == before
         assert scene.store.chain(zombie.chain).state is ChainState.SEALED
 
-    def test_when_the_last_has_left_there_is_no_claim_but_what_was_published(self, scene):
-        scene.start(a=100)
-        scene.observe("a", seals=seals(a=100), successors={"a": ()})
+    def test_where_all_would_leave_the_furthest_stays_until_somebody_comes(self, scene):
+        """A membership of nobody claims nothing: what the last one is proved through would never be published."""
+        scene.start(a=100, b=20)
+        scene.bring("b", 150)
+        ends = {"seals": seals(a=100, b=150), "successors": {"a": (), "b": ()}}
+        scene.observe("a", "b", **ends)
         assert scene.cutover().left == ["a"]
-        assert scene.publish(2) is None
-        assert scene.frontier() == Bound.through(100)
+        assert not scene.cutover().accepted
+        assert scene.publish(2).frontier == Bound.through(150)
+        scene.observe("a", "b", "n", **ends)
+        scene.bring("n", 150)
+        result = scene.cutover()
+        assert (result.entered, result.left, scene.members_now()) == (["n"], ["b"], ["n"])
 
     def test_two_that_carry_on_from_each_other_never_leave(self, scene):
         """Stated one after the other: each list alone is sound."""

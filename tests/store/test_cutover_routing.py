@@ -161,14 +161,14 @@ class TestByTheSourcesPromise:
         assert routed.cutover().generation == "r3"
         assert {row.generation for row in routed.store.snapshot("orders").chains} == {"r3"}
 
-    def test_an_epoch_that_everybody_has_left_follows_when_somebody_enters(self, routed):
+    def test_the_last_one_that_had_to_stay_leaves_for_a_newcomer_of_the_next_generation(self, routed):
         ends = {"seals": {"a": Bound.through(100), "b": Bound.through(70)}, "successors": {"a": (), "b": ()}}
         routed.observe("a", "b", generation="r1", **ends)
-        assert routed.cutover().left == ["a", "b"]
+        assert routed.cutover().left == ["b"]
         routed.observe("n", generation="r2", policy=MOVES)
-        routed.bring("n", 70)
+        routed.bring("n", 100)
         result = routed.cutover()
-        assert (result.accepted, result.generation, result.entered) == (True, "r2", ["n"])
+        assert (result.generation, result.entered, result.left) == ("r2", ["n"], ["a"])
 
 
 class TestByItsHandoffCertificate:
@@ -254,14 +254,15 @@ class TestByItsHandoffCertificate:
         result = routed.cutover()
         assert (result.accepted, result.entered) == (True, ["n"])
 
-    def test_events_in_transit_count_though_nobody_is_left_to_be_rerouted(self, routed):
+    def test_events_in_transit_count_though_the_last_member_leaves_by_the_same_step(self, routed):
         ends = {"seals": {"a": Bound.through(100), "b": Bound.through(70)}, "successors": {"a": (), "b": ()}}
         routed.observe("a", "b", generation="r1", **ends)
         routed.cutover()
         routed.observe("n", generation="r2", policy=HANDOFF)
         routed.bring(TRANSIT, 100, end=True)
         routed.bring("n", 100)
-        assert routed.cutover().generation == "r2"
+        result = routed.cutover()
+        assert (result.generation, result.entered, result.left) == ("r2", ["n"], ["a"])
         routed.observe("n", generation="r2", policy=HANDOFF)
         assert TRANSIT in {partition for partition, _ in files(routed)}
 
