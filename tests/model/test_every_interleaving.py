@@ -5,10 +5,16 @@ from progress_model import worlds
 from progress_model.explorer import Explorer
 from progress_model.rules import Rules
 
-MOST = 12_000_000
+MOST = 6_000_000
 """Beyond so many states a world of the long tests is cut short, and says so."""
 
-HELD_FOR_GOOD = {worlds.VANISHED.name, worlds.IN_THE_MIDDLE_OF_A_RUN.name}
+HELD_FOR_GOOD = {
+    worlds.VANISHED.name,
+    worlds.IN_THE_MIDDLE_OF_A_RUN.name,
+    worlds.one_is_gone("again", certified=False).name,
+    worlds.one_is_gone("handoff", certified=True).name,
+    worlds.one_is_gone("moves", certified=True).name,
+}
 """Where one has vanished, or routing has changed without a proof, the frontier stands: an operator's word is needed."""
 
 HAPPENS = {
@@ -21,6 +27,7 @@ HAPPENS = {
     worlds.routing("handoff").name: {"rerouted", "epoch 3"},
     worlds.routing("again").name: {"replaced", "entering"},
     worlds.routing_to_a_newcomer("handoff").name: {"rerouted", "dropped", "entering"},
+    worlds.one_is_gone("again", certified=True).name: {"replaced", "entering"},
 }
 """What has to be reached for the exploration to say anything."""
 

@@ -25,7 +25,7 @@ from progress_model.steps import (
     Steps,
 )
 
-BITS = 20
+BITS = 24
 PARTS = 8
 
 

@@ -91,9 +91,8 @@ SPLIT_IN_ANY_ORDER = membership(
 )
 MEMBERSHIP_WHOLE = membership(
     "a newcomer, a leaver, three pages each, zombies",
-    _B_SPLITS,
+    Switch("b is sealed", seals=("b", through(8), ("c",))),
     _C_APPEARS,
-    ends=False,
     events=_NINE,
     horizon={"a": through(10), "b": through(8), "c": through(10)},
     goal=through(10),
@@ -140,6 +139,19 @@ def routing_to_a_newcomer(proof: str, **options: object) -> World:
 IN_THE_MIDDLE_OF_A_RUN = routing("none", confirm=True, longest_run=2, workers=2)
 """Pages do not carry their generation; runs of two pages."""
 
+
+def one_is_gone(proof: str, certified: bool) -> World:
+    """Under r2 there is no b: its events are c's and a's."""
+    return routing_to_a_newcomer(
+        proof,
+        name=f"routing under which one is gone; proof: {proof}; {'certified' if certified else 'frozen'} list",
+        events=((1, "aa"), (2, "bc"), (8, "ba"), (9, "aa")),
+        switches=(Switch("routing r2", lists=("c",), hides=("b",), generation=1),),
+        handoffs=(through(1), through(10)) if proof == "handoff" else (),
+        certified=(((), through(10)),) if certified else (),
+    )
+
+
 SMALL = (
     READING,
     PAGES_CUT_ELSEWHERE,
@@ -155,6 +167,10 @@ SMALL = (
     routing_to_a_newcomer("moves"),
     routing_to_a_newcomer("handoff", handoffs=(through(1), through(10))),
     routing_to_a_newcomer("again", switches=(Switch("routing r2", lists=("c",), generation=1),)),
+    one_is_gone("again", certified=True),
+    one_is_gone("again", certified=False),
+    one_is_gone("handoff", certified=True),
+    one_is_gone("moves", certified=True),
 )
 
 _THREE_PAGES_EACH = (
@@ -176,9 +192,12 @@ WHOLE = (
     MEMBERSHIP_WHOLE,
     *(
         routing(proof, workers=2, confirm=confirm)
-        for proof in ("moves", "handoff", "again")
+        for proof in ("moves", "handoff")
         for confirm in (False, True)
     ),
+    routing("again"),
+    *(routing("again", switches=(_R2,), workers=2, confirm=confirm) for confirm in (False, True)),
+    routing_to_a_newcomer("again", events=_TO_A_NEWCOMER[1:]),
     routing_to_a_newcomer("handoff", confirm=True, workers=2),
     routing_to_a_newcomer("moves", workers=2),
     *(
@@ -187,7 +206,25 @@ WHOLE = (
             name=f"three partitions of three pages, a newcomer, routing that changes, and back; proof: {proof}",
             events=_THREE_PAGES_EACH,
             horizon=_THREE,
-            switches=(_C_APPEARS, Switch("routing r2", lists=("c",), generation=1), _R3),
+            switches=(
+                Switch("routing r2", lists=("c",), generation=1),
+                *((_R3,) if proof != "again" else ()),
+            ),
+            handoffs=(through(4), through(10)) if proof == "handoff" else (),
+        )
+        for proof in ("moves", "handoff", "again")
+    ),
+    *(
+        routing(
+            proof,
+            name=f"three partitions of three pages, a split, routing that changes; proof: {proof}",
+            events=(*_THREE_PAGES_EACH[:8], (9, "ccc")),
+            horizon={**_THREE, "b": through(8)},
+            switches=(
+                Switch("b is sealed", seals=("b", through(8), ("c",))),
+                _C_APPEARS,
+                Switch("routing r2", lists=("c",), generation=1),
+            ),
             handoffs=(through(4), through(10)) if proof == "handoff" else (),
         )
         for proof in ("moves", "handoff", "again")
