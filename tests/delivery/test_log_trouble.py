@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from message_tables import add, create_table, installed, open_log
+import sqlalchemy as sa
+from message_tables import add, create_table, installed, open_log, run
 from own_postgres import OwnServer
 from sqlalchemy.engine import Engine
 
-from gapless.delivery import CoveredRange, MessageLog
+from gapless.delivery import CoveredRange, MessageLog, Settled
 from gapless.delivery.database import LogDatabase
 from gapless.delivery.failures import ConnectionBroke
+from gapless.delivery.log_reader import LogReader
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
@@ -99,6 +101,44 @@ def test_a_connection_that_died_in_the_pool_is_replaced(postgres_engine: Engine)
     assert killed
     assert by_url.frontier("a").through == 1
     by_url.close()
+
+
+def test_nothing_is_claimed_that_was_seen_before_the_server_restarted(
+    log_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others had committed without waiting for the disk may be lost then, and its ids given out again."""
+
+    class Restarting:
+        incarnation_sql = "(SELECT name FROM incarnation)"
+
+        def settled(self, connection: sa.Connection) -> Settled:
+            name = connection.exec_driver_sql("SELECT name FROM incarnation").scalar_one()
+            return Settled(9, (), name)
+
+    run(log_engine, "CREATE TABLE incarnation (name text)")
+    run(log_engine, "INSERT INTO incarnation VALUES ('first')")
+    log = installed(log_engine, barrier=Restarting())
+    add(log_engine, "a", ["delivered"] * 3)
+    due, looks = LogReader.due, []
+
+    def restart_afterwards(self: LogReader, connection: sa.Connection, shard: Any) -> Any:
+        found = due(self, connection, shard)
+        looks.append(found.covered)
+        return found
+
+    def restart(connection: sa.Connection, cursor: object, statement: str, *_: object) -> None:
+        if len(looks) == 1 and statement.startswith("BEGIN I"):
+            looks.append(CoveredRange("the restart", 0, 0, 0))
+            run(log_engine, "UPDATE incarnation SET name = 'second'")
+            run(log_engine, "DELETE FROM conversations WHERE id > 1")
+
+    monkeypatch.setattr(LogReader, "due", restart_afterwards)
+    sa.event.listen(log_engine, "before_cursor_execute", restart)
+    try:
+        assert log.claim("a") == CoveredRange("a", 0, 1, 1)
+    finally:
+        sa.event.remove(log_engine, "before_cursor_execute", restart)
+    assert [found.through for found in looks] == [3, 0, 1]
 
 
 def test_a_frontier_that_was_claimed_is_never_taken_back(log_engine: Engine) -> None:

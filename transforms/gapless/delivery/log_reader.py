@@ -31,6 +31,24 @@ class Standing:
     claimed: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The state of a shard, and the range that is due where nothing is claimed. It holds for one `incarnation` of the
+    server."""
+
+    state: ShardState
+    covered: CoveredRange
+    counted: Tally
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    frontier: DeliveryFrontier
+    state: ShardState
+    incarnation: str
+
+
 class LogReader:
     """One log's questions. It keeps the statements, once the log is known to be installed; threads may share it."""
 
@@ -66,6 +84,19 @@ class LogReader:
         watch(self.log, connection, highest_coverage=highest)
 
     def frontier(self, connection: Connection, shard: Shard) -> tuple[DeliveryFrontier, ShardState]:
+        found = self._look(connection, shard)
+        return found.frontier, found.state
+
+    def due(self, connection: Connection, shard: Shard) -> Due:
+        """What is claimed; else the range that could be, with its tally."""
+        found = self._look(connection, shard)
+        if found.state.claimed is not None:
+            nothing = CoveredRange(shard, found.state.through, found.state.through, 0)
+            return Due(found.state, nothing, Tally(0, 0), found.incarnation)
+        covered, counted = self.counted(connection, shard, found.frontier)
+        return Due(found.state, covered, counted, found.incarnation)
+
+    def _look(self, connection: Connection, shard: Shard) -> _Look:
         known = self.ready(connection)
         for _ in range(_ATTEMPTS):
             settled = self.barrier.settled(connection)
@@ -75,18 +106,11 @@ class LogReader:
             state = coverage.state_of(row)
             through = delivered_through(state.through, settled.id, row.first_open, row.last)
             blocker = _blocker(row.first_open, row.status, settled.blockers)
-            return DeliveryFrontier(shard, state.through, through, blocker, settled.id), state
+            frontier = DeliveryFrontier(shard, state.through, through, blocker, settled.id)
+            return _Look(frontier, state, settled.incarnation)
         raise DatabaseUnavailable(
             "the server was started anew while it was asked", where=self.log.where, remedy="try again"
         )
-
-    def due(self, connection: Connection, shard: Shard) -> tuple[ShardState, CoveredRange, Tally]:
-        """The state; and where nothing is claimed, the range that could be, with its tally."""
-        frontier, state = self.frontier(connection, shard)
-        if state.claimed is not None:
-            return state, CoveredRange(shard, state.through, state.through, 0), Tally(0, 0)
-        due, counted = self.counted(connection, shard, frontier)
-        return state, due, counted
 
     def counted(
         self, connection: Connection, shard: Shard, frontier: DeliveryFrontier

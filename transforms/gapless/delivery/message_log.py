@@ -9,12 +9,12 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from gapless.clock import Clock, SystemClock
 from gapless.delivery import coverage, installing, violations
 from gapless.delivery.barrier import barrier_for
-from gapless.delivery.coverage import CoveredRange, Shard, ShardState, Tally
+from gapless.delivery.coverage import CoveredRange, Shard, ShardState
 from gapless.delivery.database import LogDatabase, execute
 from gapless.delivery.failures import ConnectionBroke
 from gapless.delivery.indexes import find_indexes, usable_indexes
 from gapless.delivery.installing import Installation
-from gapless.delivery.log_reader import LogReader, Standing
+from gapless.delivery.log_reader import Due, LogReader, Standing
 from gapless.delivery.log_table import Ids, LogTable, ReflectedLog
 from gapless.delivery.own_tables import own_tables
 from gapless.delivery.plans import PlanCheck, check_plans
@@ -153,7 +153,9 @@ class MessageLog:
 
     def newly_covered(self, shard: Shard | UUID) -> CoveredRange:
         """The range from the coverage to the frontier, with its number of rows: by the shard's own index only. Empty where
-        nothing is new."""
+        nothing is new.
+
+        For looking: what is handed on is claimed first, since this range may be another one at the next look."""
         key = self._key(shard)
 
         def look(connection: Connection) -> CoveredRange:
@@ -172,13 +174,14 @@ class MessageLog:
             )
         key = self._key(shard)
         while True:
-            state, due, counted = self._database.read(lambda connection: self._reader.due(connection, key))
-            if state.claimed is None:
-                if due.rows < at_least:
+            due = self._database.read(lambda connection: self._reader.due(connection, key))
+            state: ShardState | None = due.state
+            if due.state.claimed is None:
+                if due.covered.rows < at_least:
                     return None
-                state = self._claim(due, counted)
-            # None: a rival has claimed and covered it in the meantime, and the next range may be due.
-            if state.claimed is not None:
+                state = self._claim(due)
+            # Else a rival has claimed and covered it in the meantime, or the server has restarted: the next look tells.
+            if state is not None and state.claimed is not None:
                 rows = state.claimed_tally.count if state.claimed_tally else 0
                 return CoveredRange(key, state.through, state.claimed, rows)
 
@@ -285,11 +288,17 @@ class MessageLog:
         """Close the connections that were opened here."""
         self._database.close()
 
-    def _claim(self, due: CoveredRange, counted: Tally) -> ShardState:
-        def attempt() -> ShardState:
+    def _claim(self, due: Due) -> ShardState | None:
+        """The state after the attempt. None where the server has restarted since the range was found: what was seen then may
+        be lost."""
+
+        def attempt() -> ShardState | None:
             with self._database.write() as connection:
                 known = self._reader.ready(connection)
-                return coverage.claim(connection, known, due.shard, due.after, due.through, counted)
+                if execute(connection, known.incarnation, {}).scalar_one() != due.incarnation:
+                    return None
+                found = due.covered
+                return coverage.claim(connection, known, found.shard, found.after, found.through, due.counted)
 
         try:
             return attempt()

@@ -31,12 +31,19 @@ def sql_text(log: ReflectedLog, own: OwnTables, texts: Statements) -> str:
         ),
     ]
     durable = [] if log.dialect == "sqlite" else ["SET LOCAL synchronous_commit = on"]
+    caution = (
+        "With PRAGMA synchronous=FULL"
+        if log.dialect == "sqlite"
+        else "Only where the incarnation is the frontier's: else ROLLBACK"
+    )
+    checked = [] if log.dialect == "sqlite" else [texts.incarnation]
     begin = "BEGIN IMMEDIATE" if log.dialect == "sqlite" else "BEGIN ISOLATION LEVEL READ COMMITTED"
     parts += [
         _part(
-            "claim: fix the range's end durably (SQLite: synchronous=FULL), then read the coverage again: ITS claimed end counts",
+            f"claim: fix the range's end durably, then read the coverage again: ITS claimed end counts. {caution}",
             begin,
             *durable,
+            *checked,
             texts.begin_shard,
             texts.claim,
             "COMMIT",

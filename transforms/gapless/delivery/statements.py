@@ -44,6 +44,7 @@ class Statements:
 
     `frontier` is the coverage, `first_open` and `last` in one snapshot, with the server's incarnation."""
 
+    incarnation: str
     coverage: str
     first_open: str
     last: str
@@ -82,6 +83,7 @@ def statements(
     locking = " FOR UPDATE" if log.dialect == "postgresql" else ""
     state = "through, claimed, claimed_count, claimed_sum, covered_count, covered_sum"
     texts = {
+        "incarnation": f"SELECT {incarnation_sql} AS incarnation",
         "coverage": f"SELECT {state} FROM {own.coverage_sql} WHERE shard = :shard",
         "first_open": first_open,
         "last": last,
