@@ -10,7 +10,7 @@ from http_script import Reply, http_script
 from gapless.errors import ConfigurationError, InvalidPage, TokenExpired
 from gapless.paging.page import Partition
 from gapless.paging.source import Range
-from gapless.progress import Bound, IntegerDomain
+from gapless.progress import Bound, IntegerDomain, KeyRange
 
 # --- expired tokens --------------------------------------------------------------------------------------------------
 
@@ -249,3 +249,33 @@ def test_a_description_that_cannot_be_meant_so_is_refused(changes: dict[str, Any
     with pytest.raises(ConfigurationError) as error:
         source_of(**changes)
     assert said in str(error.value)
+
+
+# --- ranges of keys ---------------------------------------------------------------------------------------------------
+
+RANGES = {"low": "from", "high": "to"}
+
+
+def test_a_partition_says_which_keys_it_serves() -> None:
+    body = {"list": [{"id": "a", "from": None, "to": "m"}, {"id": "b", "from": "m", "to": None}]}
+    found = [
+        one.key_range
+        for one in assignment_of(body, partitions={"http": {**HTTP_LIST, "key_range": RANGES}}).partitions
+    ]
+    assert found == [KeyRange(None, "m"), KeyRange("m", None)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"from": 5, "to": 5}, "holds no key"),
+        ({"from": 5, "to": "m"}, "holds no key"),
+        ({"from": 1.5, "to": None}, "an end of a range of keys is"),
+        ({"from": 5}, "`to` is absent"),
+    ],
+)
+def test_a_range_of_keys_that_is_none_is_named(keys: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidPage, match=said):
+        assignment_of(
+            {"list": [{"id": "a", **keys}]}, partitions={"http": {**HTTP_LIST, "key_range": RANGES}}
+        )

@@ -87,6 +87,13 @@ class BoundPaths(ConfigModel):
     inclusive: bool | JsonPathText
 
 
+class KeyRangePaths(ConfigModel):
+    """Where an item says which keys its partition serves, low <= key < high: text or integers, null for open."""
+
+    low: JsonPathText
+    high: JsonPathText
+
+
 class HttpPartitions(ConfigModel):
     """The list of partitions as an endpoint gives it. `id` is a path in each item, `@` where the item
     itself is the id."""
@@ -99,6 +106,7 @@ class HttpPartitions(ConfigModel):
     sealed: BoundPaths | None = None
     successors: JsonPathText | None = None
     parents: JsonPathText | None = None
+    key_range: KeyRangePaths | None = None
 
 
 class ListedPartitionConfig(ConfigModel):

@@ -9,7 +9,7 @@ from gapless.paging.http_pages import BoundReader, find, generation_at
 from gapless.paging.json_path import JsonPath, PathAbsentError, describe
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
-from gapless.progress import Domain
+from gapless.progress import Domain, KeyRange
 
 
 def listed_in_job(config: PartitionsConfig) -> Assignment:
@@ -36,6 +36,11 @@ class PartitionListReader:
         self._sealed = None if config.sealed is None else BoundReader(config.sealed, domain)
         self._successors = None if config.successors is None else JsonPath.parse(config.successors)
         self._parents = None if config.parents is None else JsonPath.parse(config.parents)
+        self._key_range = (
+            None
+            if config.key_range is None
+            else (JsonPath.parse(config.key_range.low), JsonPath.parse(config.key_range.high))
+        )
         self._consumed = _top_names(config)
 
     @property
@@ -76,7 +81,22 @@ class PartitionListReader:
             seal=None if self._sealed is None else self._sealed.bound(item, where),
             successors=_names(self._successors, item, where),
             parents=_names(self._parents, item, where),
+            key_range=self._keys(item, where),
         )
+
+    def _keys(self, item: object, where: str) -> KeyRange | None:
+        if self._key_range is None:
+            return None
+        low, high = (find(path, item, where, "partitions.http.key_range") for path in self._key_range)
+        for path, end in zip(self._key_range, (low, high), strict=True):
+            if end is not None and type(end) not in (str, int):
+                raise self._refusal(
+                    f"`{path.text}` is {describe(end)}; an end of a range of keys is a text, an integer or null",
+                    where,
+                )
+        if low is not None and high is not None and (type(low) is not type(high) or not low < high):  # type: ignore[operator]
+            raise self._refusal(f"the range of keys from {low!r} to {high!r} holds no key", where)
+        return KeyRange(low, high)  # type: ignore[arg-type]
 
     @staticmethod
     def _refusal(what: str, where: str) -> InvalidPage:
@@ -88,6 +108,8 @@ class PartitionListReader:
 def _top_names(config: HttpPartitions) -> frozenset[str]:
     """The members of an item that are read into their own places, and so are no fields of the partition."""
     texts = [config.id, config.successors, config.parents]
+    if config.key_range is not None:
+        texts += [config.key_range.low, config.key_range.high]
     if config.sealed is not None:
         position = config.sealed.position
         texts += [position] if isinstance(position, str) else position
