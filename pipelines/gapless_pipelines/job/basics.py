@@ -50,9 +50,7 @@ class StoreConfig(ConfigModel):
 class BasicsConfig(ConfigModel):
     """What commands need that only read: which scope, in which domain, in which store."""
 
-    version: Annotated[
-        Literal[1], BeforeValidator(an_integer), Field(description="of the job file's format")
-    ]
+    version: Annotated[Literal[1], BeforeValidator(an_integer), Field(description="of the job file's format")]
     scope: Annotated[Scope, Field(description="the name of what is read; its progress is kept under it")]
     domain: Annotated[DomainConfig, Field(description="what positions are")]
     store: Annotated[StoreConfig, Field(description="where progress is kept")]
