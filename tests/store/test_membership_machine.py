@@ -59,7 +59,12 @@ class MembershipMachine(RuleBasedStateMachine):
         self.source = MovingPartitions(policy != "moves", certified)
         for number, actor in enumerate(self.actors):
             self.new_run(actor, number)
+        for key in range(KEYS):
+            self.source.append(key)
+        self.source.settle()
         self.observe(self.actors[0], 0)
+        self.read_everything(self.actors[0], KEYS)
+        self.publish_now(self.actors[0], 0)
 
     # the source
 
@@ -95,8 +100,10 @@ class MembershipMachine(RuleBasedStateMachine):
         self.observe(self.actors[actor], n)
         self.read_everything(self.actors[actor], 4)
 
-    @rule(actor=st.integers(0, ACTORS - 1), n=small)
-    def cuts_over_and_publishes(self, actor, n):
+    @rule(actor=st.integers(0, ACTORS - 1), n=small, looks=st.booleans())
+    def cuts_over_and_publishes(self, actor, n, looks):
+        if looks:
+            self.observe(self.actors[actor], n)
         self.cut_over(self.actors[actor], n)
         self.publish_now(self.actors[actor], n)
 
