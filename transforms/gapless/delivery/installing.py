@@ -16,6 +16,12 @@ from gapless.errors import MessageLogError, NotAMessageLog, UnsafeSetup
 _REMEDY = "`gapless delivery install JOB`, or MessageLog.install()"
 
 
+_OWNER = (
+    "SELECT current_user AS role, pg_get_userbyid(c.relowner) AS name, pg_has_role(c.relowner, 'USAGE') AS may"
+    " FROM pg_class AS c WHERE c.oid = %(relation)s"
+)
+
+
 class NotInstalled(NotAMessageLog):
     """Gapless's own tables or indexes are not there."""
 
@@ -29,6 +35,20 @@ class Installation:
     tables: tuple[str, ...]
     built: tuple[str, ...]
     indexes: Indexes
+
+
+def refuse_before_anything(connection: Connection, log: ReflectedLog, own: OwnTables) -> None:
+    """Raises for what would end an installation half-way: an index that is invalid, or a role that may not build one."""
+    found = usable_indexes(connection, log, own)
+    if log.dialect == "sqlite" or found.complete is not None:
+        return
+    owner = execute(connection, _OWNER, {"relation": log.relation}).one()
+    if not owner.may:
+        raise NotAMessageLog(
+            f"role {owner.role} does not own the table, and only its owner {owner.name} may build indexes",
+            where=log.where,
+            remedy="install as the owner; whoever works on the log needs no more than SELECT, and what is gapless's own",
+        )
 
 
 def create_tables(

@@ -12,7 +12,7 @@ from gapless.delivery.barrier import barrier_for
 from gapless.delivery.coverage import CoveredRange, Shard, ShardState
 from gapless.delivery.database import LogDatabase, execute
 from gapless.delivery.failures import ConnectionBroke
-from gapless.delivery.indexes import find_indexes, usable_indexes
+from gapless.delivery.indexes import find_indexes
 from gapless.delivery.installing import Installation
 from gapless.delivery.log_reader import Due, LogReader, Standing
 from gapless.delivery.log_table import Ids, LogTable, ReflectedLog
@@ -104,7 +104,7 @@ class MessageLog:
         to differ from what was installed before; coverage stays as it is. Raises UnsafeSetup, where they differ and this was
         not said, where an invalid index stands in the way, and where a plan does not use its index."""
         with self._database.connection() as connection:
-            usable_indexes(connection, self._log, self._own)
+            installing.refuse_before_anything(connection, self._log, self._own)
         with self._database.write() as connection:
             created = installing.create_tables(connection, self._log, self._own, redeclare=redeclare)
         with self._database.connection() as connection:
