@@ -5,7 +5,7 @@ from changes_oracle import Oracle, Untrue
 from changing_api import Listed, NoAnswer
 from restless_api import RestlessApi
 
-from gapless.progress import cutover_step
+from gapless.progress import Standing, cutover_step
 from gapless.settling.chain_reading import ChainReading
 
 
@@ -64,7 +64,7 @@ def leaver(changing):
 
 def test_a_leaver_that_is_let_go_before_it_is_drained(changing, monkeypatch):
     judged(leaver(changing))
-    monkeypatch.setattr(cutover_step.Standing, "drained", property(lambda one: one.seal is not None))
+    monkeypatch.setattr(Standing, "drained", property(lambda one: one.seal is not None))
     scene = leaver(changing)
     with pytest.raises(Untrue, match="without \\['e80'\\]"):
         judged(scene)

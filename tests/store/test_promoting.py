@@ -176,7 +176,7 @@ def test_violations_are_stored_with_it(scene, kit):
         ("event_behind_bound", "v1"),
         ("certificate_went_back", None),
     ]
-    assert found[0] == kit.violation("v1", recorded_at=scene.clock.now())
+    assert found[0] == kit.violation("v1", recorded_at=scene.clock.now(), lineage=1)
 
 
 def test_all_receipts_end_with_a_run_that_names_none(scene):

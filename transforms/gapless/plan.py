@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gapless.clock import Clock, SystemClock
-from gapless.errors import InvalidPage
+from gapless.errors import InvalidPage, UnknownScope
 from gapless.paging.limits import LONGEST_GENERATION, LONGEST_PARTITION_ID, is_longer, too_long
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, Session, Source, hands_off
 from gapless.progress import Bound, ChainState, Domain
 from gapless.store import Store
-from gapless.store.records import TRANSIT, ChainRow, FrontierRow, MembershipPolicy, ScopeIdentity
+from gapless.store.records import TRANSIT, ChainRow, FrontierRow, MembershipPolicy, Observed, ScopeIdentity
 from gapless.updates import PartitionProgress, PlanRequest, ReadTask
 
+MOST_LOOKS = 3
+"""A list is read so often where cutovers keep coming in between; then the next run looks at it."""
 READABLE = (ChainState.OPEN, ChainState.HELD)
 
 
@@ -58,17 +60,20 @@ def plan_run(
     if request.observe:
         opened = session or source.open()
         try:
+            epoch = _epoch_now(store, request.scope)
             assignment = opened.assignment()
             answered = clock.monotonic()
+            _require_lengths(assignment)
+            scope = store.register_scope(scope_identity(source))
+            if scope.epoch == 0:
+                require_partitions(assignment)
+            number = store.begin_run(request.scope, request.run_id, request.engine)
+            observed = store.observe(request.scope, assignment, policy=policy, epoch=epoch)
+            if _came_too_late(observed, epoch):
+                observed = _look(store, request.scope, opened, policy, renew=True)
         finally:
             if session is None:
                 opened.close()
-        _require_lengths(assignment)
-        scope = store.register_scope(scope_identity(source))
-        if scope.epoch == 0:
-            require_partitions(assignment)
-        number = store.begin_run(request.scope, request.run_id, request.engine)
-        observed = store.observe(request.scope, assignment, policy=policy)
         scope, chains = observed.scope, list(observed.chains)
         if cut_over_if_proved(store, scope):
             snapshot = store.snapshot(request.scope)
@@ -124,10 +129,34 @@ def observe_again(
     """Look at the source's list again while a run goes on, and follow it as far as is proved. The scope's row as it then is.
 
     Raises SourceError: the list cannot be read, or must not be believed, and nothing was written."""
-    assignment = session.assignment()
-    _require_lengths(assignment)
-    observed = store.observe(source.scope, assignment, policy=policy, renew=False)
+    observed = _look(store, source.scope, session, policy, renew=False)
     return store.scope(source.scope) if cut_over_if_proved(store, observed.scope) else observed.scope
+
+
+def _look(
+    store: Store, scope: str, session: Session, policy: MembershipPolicy | None, *, renew: bool
+) -> Observed:
+    """Read the list and take note of it; anew where a cutover came in between, since a list from before it would bring back who
+    has left."""
+    for _ in range(MOST_LOOKS):
+        epoch = _epoch_now(store, scope)
+        assignment = session.assignment()
+        _require_lengths(assignment)
+        observed = store.observe(scope, assignment, policy=policy, renew=renew, epoch=epoch)
+        if not _came_too_late(observed, epoch):
+            break
+    return observed
+
+
+def _epoch_now(store: Store, scope: str) -> int:
+    try:
+        return store.scope(scope).epoch
+    except UnknownScope:
+        return 0
+
+
+def _came_too_late(observed: Observed, epoch: int) -> bool:
+    return epoch != 0 and observed.scope.epoch != epoch
 
 
 def require_partitions(assignment: Assignment) -> None:

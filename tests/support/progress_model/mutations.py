@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
-from gapless.progress import Handoff, Ledger, Moves, Seal, Standing, Step, cutover_step
+from gapless.progress import Handoff, Ledger, Moves, Seal, Standing, Step, cutover_step, standing
 from gapless.progress.membership import MembershipCode
 from gapless.progress.promotion import PromotionResult
 from gapless.store import membership as membership_rules
@@ -231,7 +231,7 @@ MUTATIONS = (
         "a leaver is not drained",
         worlds.LEAVER,
         7,
-        patches=((cutover_step, "judge_seal", always(MembershipCode.OK)),),
+        patches=((standing, "judge_seal", always(MembershipCode.OK)),),
     ),
     Mutation("a leaver's successors are not waited for", worlds.SPLIT, 1, NobodyCarriesOn),
     Mutation("a list read before a cutover is noted after it", worlds.SPLIT, 7, NotedLate),

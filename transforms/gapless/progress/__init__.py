@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         Moves,
         ReadingAgain,
         RoutingProof,
-        Standing,
         Step,
         step_towards_list,
     )
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from gapless.progress.open_pages import Outcome
     from gapless.progress.promotion import PromotionCode, PromotionResult, Run
     from gapless.progress.recent import Recent
+    from gapless.progress.standing import Standing
     from gapless.progress.timestamp import TimestampDomain
 
 _HOMES = {
@@ -69,7 +69,7 @@ _HOMES = {
         "bound": "Bound Position highest",
         "certificate": "Assertion Certificate Estimate",
         "checkpoint": "ChainState Checkpoint PageAttempt",
-        "cutover_step": "Handoff Moves ReadingAgain RoutingProof Standing Step step_towards_list",
+        "cutover_step": "Handoff Moves ReadingAgain RoutingProof Step step_towards_list",
         "decimals": "parse_decimal_units",
         "delivery": (
             "DELIVERY_BLOCKER_CODES CoverCode DeliveryBlocker DeliveryFrontier delivered_through judge_cover"
@@ -87,6 +87,7 @@ _HOMES = {
         "open_pages": "Outcome",
         "promotion": "PromotionCode PromotionResult Run",
         "recent": "Recent",
+        "standing": "Standing",
         "timestamp": "TimestampDomain",
     }.items()
     for name in names.split()

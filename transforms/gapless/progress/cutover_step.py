@@ -10,32 +10,9 @@ from dataclasses import dataclass, replace
 
 from gapless.progress.blockers import MemberBlocker
 from gapless.progress.bound import Bound, highest
-from gapless.progress.membership import MembershipCode, Seal, judge_join, judge_seal, reaches
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where one live chain stands. `chain` tells it from the others; `member`: its bound counts, else it is a candidate;
-    `listed`: the latest list names it. `seal` None: it has no certified end.
-
-    >>> Standing(1, "a", "r1", True, True, Bound.through(9), seal=Seal(Bound.through(9), ())).drained
-    True
-    """
-
-    chain: int
-    partition: str
-    generation: str
-    member: bool
-    listed: bool
-    bound: Bound | None
-    read_to: Bound | None = None
-    seal: Seal | None = None
-    parents: tuple[str, ...] = ()
-
-    @property
-    def drained(self) -> bool:
-        """It has ended, and is promoted through its end."""
-        return self.seal is not None and judge_seal(self.bound, self.seal) is not MembershipCode.NOT_DRAINED
+from gapless.progress.leaving import Show, in_order, unsealed, waiting_for_successors
+from gapless.progress.membership import MembershipCode, judge_join, reaches
+from gapless.progress.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +38,6 @@ class ReadingAgain:
 
 
 RoutingProof = Moves | Handoff | ReadingAgain
-
-Show = Callable[[Bound | None], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +146,10 @@ def _same_routing(
         elif not one.member:
             # A candidate of a generation that never came to count: whatever replaced it has read its events.
             dropped.append(one.chain)
-    unsealed = {one.partition for one in live if one.seal is None}
-    lacks = {one.chain: _lack_of_join(one, unsealed, frontier, show) for one in live if not one.member}
+    open_ones = {one.partition for one in live if one.seal is None}
+    lacks = {one.chain: _lack_of_join(one, open_ones, frontier, show) for one in live if not one.member}
     staying = {one.partition for one in live if not one.drained and lacks.get(one.chain) is None}
-    leaving = _in_order(live, staying, departed)
+    leaving = in_order(live, staying, departed)
     present = {*staying, *(one.partition for one in leaving.values())}
     entering = {chain for chain, lack in lacks.items() if lack is None or chain in leaving}
     missing = []
@@ -182,9 +157,9 @@ def _same_routing(
         if one.chain in leaving:
             continue
         if one.drained:
-            missing.append(_waiting_for_successors(one, present, departed))
+            missing.append(waiting_for_successors(one, present, departed))
         elif not one.listed or one.seal is not None:
-            missing.append(_unsealed(one, show))
+            missing.append(unsealed(one, show))
         elif (lack := lacks.get(one.chain)) is not None:
             missing.append(MemberBlocker("not_joined", one.partition, lack))
     return Step(
@@ -278,7 +253,7 @@ def _read_again(
     # An old member with an end keeps what it has: nothing says that the new generation holds it too.
     ended = [one for one in old if one.partition not in names and one.drained]
     staying = {one.partition for one in new if not one.drained}
-    leaving = _in_order([*new, *ended], staying, departed)
+    leaving = in_order([*new, *ended], staying, departed)
     present = {*staying, *(one.partition for one in leaving.values())}
     missing = []
     for one in new:
@@ -297,9 +272,9 @@ def _read_again(
             lack = f"it has not been read under routing generation {observed!r}"
             missing.append(MemberBlocker("not_joined", one.partition, lack))
         elif one.drained:
-            missing.append(_waiting_for_successors(one, present, departed))
+            missing.append(waiting_for_successors(one, present, departed))
         elif not everything_is_listed:
-            missing.append(_unsealed(one, show))
+            missing.append(unsealed(one, show))
     if not new:
         lack = f"nothing has been read under routing generation {observed!r}"
         missing.append(MemberBlocker("handoff_unproven", "", lack))
@@ -321,80 +296,20 @@ def _lack_of_reading(
 ) -> MemberBlocker | None:
     """What keeps a chain of the new generation, which does not leave at once, from standing in for the old one."""
     if not one.listed and not one.drained:
-        return _unsealed(one, show)
+        return unsealed(one, show)
     if reaches(one.bound, frontier):
         return None
     if one.drained:
         # It ended behind the frontier: what lies between is with whoever carries on.
-        return _waiting_for_successors(one, present, departed)
+        return waiting_for_successors(one, present, departed)
     return MemberBlocker("not_joined", one.partition, _short(one.bound, frontier, show))
 
 
-def _in_order(
-    standings: Iterable[Standing], staying: Container[str], departed: Container[str]
-) -> dict[int, Standing]:
-    """Who has ended, is drained, and has everybody who carries on from it accounted for, at any depth; by chain.
-
-    Partitions that name each other as successors never get in: nobody carries on from them. A line of descent may be long: each
-    partition is looked at once for each of its successors."""
-    lacking: dict[int, set[str]] = {}
-    waiting: dict[str, list[Standing]] = {}
-    ready: list[Standing] = []
-    for one in standings:
-        if one.seal is None or not one.drained:
-            continue
-        if one.seal.decommissioned:
-            ready.append(one)
-        elif one.seal.successors is not None:
-            names = {name for name in one.seal.successors if name not in staying and name not in departed}
-            lacking[one.chain] = names
-            for name in names:
-                waiting.setdefault(name, []).append(one)
-            if not names:
-                ready.append(one)
-    accounted: dict[int, Standing] = {}
-    while ready:
-        one = ready.pop()
-        accounted[one.chain] = one
-        for other in waiting.pop(one.partition, ()):
-            lacking[other.chain].discard(one.partition)
-            if not lacking[other.chain]:
-                ready.append(other)
-    return accounted
-
-
-def _missing_successor(one: Standing, present: Container[str], departed: Container[str]) -> str | None:
-    if one.seal is None or one.seal.decommissioned:
-        return None
-    if one.seal.successors is None:
-        return f"the successors of {one.partition} are unknown"
-    for successor in one.seal.successors:
-        if successor not in present and successor not in departed:
-            return f"{successor}, which carries on from it, neither enters nor has left in order"
-    return None
-
-
-def _waiting_for_successors(
-    one: Standing, present: Container[str], departed: Container[str]
-) -> MemberBlocker:
-    lack = _missing_successor(one, present, departed) or "its successors wait for each other"
-    return MemberBlocker("missing_successor", one.partition, lack)
-
-
-def _unsealed(one: Standing, show: Show) -> MemberBlocker:
-    detail = (
-        "it is not listed, and nobody stated where it ends"
-        if one.seal is None
-        else f"it ends at {show(one.seal.at)}, and has been promoted {show(one.bound)} only"
-    )
-    return MemberBlocker("unsealed_member", one.partition, detail)
-
-
-def _lack_of_join(one: Standing, unsealed: Container[str], frontier: Bound | None, show: Show) -> str | None:
+def _lack_of_join(one: Standing, open_ones: Container[str], frontier: Bound | None, show: Show) -> str | None:
     """What keeps a candidate out, which is read from its explicit start; None where it enters."""
     if not one.listed:
         return "it is no longer listed"
-    gating = [parent for parent in one.parents if parent in unsealed]
+    gating = [parent for parent in one.parents if parent in open_ones]
     code = judge_join(one.bound, "", published=frontier, parents=gating)
     if code is MembershipCode.GATED:
         return f"its parent {gating[0]} has not ended"

@@ -97,8 +97,8 @@ class DeliveryFrontier:
 def delivered_through(coverage: int, settled: int | None, first_open: int | None, last: int | None) -> int:
     """The delivery frontier: one below the first non-terminal id, else the last visible id, else the coverage.
 
-    `first_open` and `last` are the smallest non-terminal and the largest visible id in (coverage, settled], by one snapshot: above
-    `settled`, a smaller id may still appear. `settled` None: nothing is known of open writers.
+    `first_open` and `last` are the smallest non-terminal and the largest visible id in (coverage, settled], by one snapshot:
+    above `settled`, a smaller id may still appear. `settled` None: nothing is known of open writers.
 
     Laws: it is never below `coverage`; no row in (coverage, it] is non-terminal; a larger `settled` never lowers it.
 

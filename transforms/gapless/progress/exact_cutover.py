@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from gapless.progress.blockers import MemberBlocker
 from gapless.progress.bound import Bound
-from gapless.progress.cutover_step import RoutingProof, Standing, in_order_of_weight, step_towards_list
+from gapless.progress.cutover_step import RoutingProof, in_order_of_weight, step_towards_list
 from gapless.progress.membership import Membership, MembershipCode, Seal
+from gapless.progress.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """One look at the source's list against what is known: facts that are kept, and what a list must not say."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -61,7 +62,9 @@ def require_ends_ahead(connection: Connection, chains: Sequence[int], domain: Do
     for start in range(0, len(chains), _NAMES_PER_STATEMENT):
         behind = (
             sa.select(column.partition, column.seal, column.read_to)
-            .where(column.chain.in_(chains[start : start + _NAMES_PER_STATEMENT]), column.read_to > column.seal)
+            .where(
+                column.chain.in_(chains[start : start + _NAMES_PER_STATEMENT]), column.read_to > column.seal
+            )
             .limit(1)
         )
         row = connection.execute(behind).mappings().one_or_none()
@@ -79,6 +82,16 @@ def _spelled(key: bytes, domain: Domain) -> str:
     return "nothing" if bound is None else bound_text(bound, domain)
 
 
+@dataclass(frozen=True, slots=True)
+class StillListed:
+    """`rest`: who is listed and has not left. `gone`: chains that have left in order and are named still. `unnamed`: somebody who
+    left by an operator's word is named no more."""
+
+    rest: Mapping[str, ListedPartition]
+    gone: Sequence[int]
+    unnamed: bool
+
+
 def still_listed(
     connection: Connection,
     scope: RowMapping,
@@ -87,25 +100,36 @@ def still_listed(
     domain: Domain,
     generation: str,
     reads_again: bool,
-) -> Mapping[str, ListedPartition]:
-    """The list without those that have left in order and are named still, with the end they left at.
+) -> "StillListed":
+    """The list without those that have left in order and are named still: with the end they left at, or by an operator's word
+    and ever since.
 
     One that is listed without that end is an id used again, which is read as a newcomer; one whose generation is read again has
     to be read as all the others."""
     known = {row["partition"] for row in chains}
-    ended = {
-        name: domain.key(entry.seal)
-        for name, entry in listed.items()
-        if entry.seal is not None and name not in known
-    }
-    if not ended:
-        return listed
-    gone = {
-        row["partition"]
-        for row in departed_chains(connection, scope, list(ended))
-        if row["seal"] >= ended[row["partition"]] and (row["generation"] == generation or not reads_again)
-    }
-    return {name: entry for name, entry in listed.items() if name not in gone} if gone else listed
+    new = [name for name in listed if name not in known]
+    gone: dict[str, int] = {}
+    for row in departed_chains(connection, scope, new) if scope["epoch"] else ():
+        seal = listed[row["partition"]].seal
+        by_word = row["seal_basis"] == "operator" and row["listed"] == scope["observation"]
+        ended = seal is not None and row["seal"] >= domain.key(seal)
+        if (ended or by_word) and (row["generation"] == generation or not reads_again):
+            gone[row["partition"]] = row["chain"]
+    rest = {name: entry for name, entry in listed.items() if name not in gone}
+    return StillListed(rest, list(gone.values()), not _named_until_now(connection, scope) <= {*gone.values()})
+
+
+def _named_until_now(connection: Connection, scope: RowMapping) -> set[int]:
+    """Who has left by an operator's word and is named by the latest list known."""
+    column = schema.chain.c
+    wanted = sa.select(column.chain).where(
+        column.scope == scope["scope"],
+        column.lineage == scope["lineage"],
+        schema.has_departed(),
+        column.seal_basis == "operator",
+        column.listed == scope["observation"],
+    )
+    return set(connection.execute(wanted).scalars())
 
 
 def departed_chains(connection: Connection, scope: RowMapping, names: Sequence[str]) -> list[RowMapping]:
@@ -113,7 +137,7 @@ def departed_chains(connection: Connection, scope: RowMapping, names: Sequence[s
     column = schema.chain.c
     found: list[RowMapping] = []
     for start in range(0, len(names), _NAMES_PER_STATEMENT):
-        wanted = sa.select(column.partition, column.generation, column.seal).where(
+        wanted = sa.select(schema.chain).where(
             column.scope == scope["scope"],
             column.lineage == scope["lineage"],
             schema.has_departed(),
@@ -135,12 +159,13 @@ def facts_of(entry: ListedPartition, stored: RowMapping | None, domain: Domain) 
     """What the list says of a partition, over what is known already: a fact once stated is not forgotten by silence.
 
     A seal is a promise about the end: a lower one does not take back what a higher one says there is to drain. But an operator's
-    word gives way to the source's own, whichever is lower."""
+    word gives way to the source's own where that is another one, whichever is lower."""
     seal, seal_basis = domain.key(entry.seal), "source"
     successors = None if entry.successors is None else list(entry.successors)
     parents = None if entry.parents is None else list(entry.parents)
     if stored is not None:
-        if entry.seal is None or (seal < stored["seal"] and stored["seal_basis"] == "source"):
+        by_word = stored["seal_basis"] == "operator"
+        if entry.seal is None or (seal == stored["seal"] if by_word else seal < stored["seal"]):
             seal, seal_basis = stored["seal"], stored["seal_basis"]
         successors = stored["successors"] if successors is None else successors
         parents = stored["parents"] if parents is None else parents

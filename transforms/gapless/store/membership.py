@@ -150,13 +150,14 @@ def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapp
     if not first:
         require_new_generation(connection, scope, look.generation)
     reads_again = look.generation != scope["generation"] and not look.policy.carries_on and not first
-    listed = still_listed(connection, scope, chains, look.listed, look.domain, look.generation, reads_again)
+    still = still_listed(connection, scope, chains, look.listed, look.domain, look.generation, reads_again)
+    listed = still.rest
     present = _matched(
         chains, listed, look.generation, lambda row: not reads_again and _goes_on(row, scope, look.policy)
     )
     require_sound(listed)
     facts = {name: facts_of(entry, present[name], look.domain) for name, entry in listed.items()}
-    changed = first or _has_changed(scope, chains, present, facts, look.generation)
+    changed = first or still.unnamed or _has_changed(scope, chains, present, facts, look.generation)
     observation = scope["observation"] + 1 if changed else scope["observation"]
     epoch = max(1, scope["epoch"])
     if changed:
@@ -164,6 +165,7 @@ def _take_note(connection: Connection, scope: RowMapping, live: Sequence[RowMapp
             connection, scope, look.generation, observation, epoch if first else None, facts, present
         )
         _update_chains(connection, observation, facts, present, look.domain)
+        _name(connection, still.gone, observation)
     values: dict[str, Any] = {
         "observation": observation,
         "observed_generation": look.generation,
@@ -269,10 +271,7 @@ def _update_chains(
     domain: Domain,
 ) -> None:
     known = {name: row for name, row in present.items() if row is not None}
-    ids = [row["chain"] for row in known.values()]
-    for start in range(0, len(ids), IDS_PER_STATEMENT):
-        some = schema.chain.c.chain.in_(ids[start : start + IDS_PER_STATEMENT])
-        connection.execute(sa.update(schema.chain).where(some).values(listed=observation))
+    _name(connection, [row["chain"] for row in known.values()], observation)
     differing = [(row, facts[name]) for name, row in known.items() if _differs(row, facts[name])]
     if differing:
         connection.execute(
@@ -286,6 +285,13 @@ def _update_chains(
     require_ends_ahead(
         connection, [row["chain"] for row, stated in differing if row["seal"] != stated["seal"]], domain
     )
+
+
+def _name(connection: Connection, chains: Sequence[int], observation: int) -> None:
+    """The latest list names them, also where they have left: whoever is named from list to list is no id used again."""
+    for start in range(0, len(chains), IDS_PER_STATEMENT):
+        some = schema.chain.c.chain.in_(chains[start : start + IDS_PER_STATEMENT])
+        connection.execute(sa.update(schema.chain).where(some).values(listed=observation))
 
 
 def _record_observation(

@@ -33,10 +33,11 @@ class OperatorWord(StoreBase):
         dry_run: bool = False,
     ) -> int:
         """State that a member or candidate holds nothing beyond `at`: it leaves at the next cutover, once it is promoted that
-        far, and the frontier is asserted from there on. The chains it was stated of. `dry_run` checks and writes nothing.
+        far, whatever becomes of its successors, and the frontier is asserted from there on. The chains it was stated of.
+        `dry_run` checks and writes nothing.
 
-        Raises MembershipRefused (no reason, no such partition, behind its bound, or the source has stated its end) and
-        UnknownScope; then nothing was changed."""
+        Raises MembershipRefused (no reason, no such partition, behind its bound, or elsewhere than where the source has stated
+        its end) and UnknownScope; then nothing was changed."""
         _require_reason(reason, "a seal by an operator")
         now, attempt = self._clock.now(), uuid4().hex
 
@@ -133,11 +134,11 @@ def _named(live: Sequence[RowMapping], scope: str, partition: str) -> list[RowMa
 
 
 def _require_sealable(chain: RowMapping, partition: str, seal: bytes, at: str) -> None:
-    if chain["seal"] != b"" and chain["seal_basis"] == "source":
+    if chain["seal"] not in (b"", seal) and chain["seal_basis"] == "source":
         raise MembershipRefused(
-            f"the source itself has sealed partition {partition!r}",
+            f"the source itself has sealed partition {partition!r}, elsewhere than {at}",
             where=f"scope {chain['scope']}",
-            remedy="it leaves by that: `gapless epoch show` names what is missing",
+            remedy="it leaves by that; sealed there by an operator as well, it leaves without its successors",
         )
     if seal < chain["bound"]:
         raise MembershipRefused(
