@@ -6,7 +6,9 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
+from gapless.progress.bound import alike
 from gapless.progress.membership import KeyRange
 
 
@@ -64,15 +66,29 @@ def _told(circle: Sequence[str]) -> str:
 
 
 def overlap_fault(ranges: Mapping[str, KeyRange]) -> str | None:
-    """Two open partitions that serve the same keys; None where there are none. Raises NotComparable.
+    """Two open partitions that serve the same keys, or keys of which nobody can tell; None where there are none.
 
     >>> overlap_fault({"a": KeyRange(0, 5), "b": KeyRange(4, 9)})
     'a and b serve the same keys'
     >>> overlap_fault({"a": KeyRange(0, 5), "b": KeyRange(5, 9)}) is None
     True
+    >>> overlap_fault({"a": KeyRange("", "m"), "b": KeyRange(5, None)})
+    'the keys of a and b share no order'
     """
-    ordered = sorted(ranges.items(), key=lambda item: (item[1].low is not None, item[1].low or 0))
-    for (name, one), (other, following) in pairwise(ordered):
-        if one.overlaps(following):
+    ends = [(name, end) for name, one in ranges.items() for end in (one.low, one.high) if end is not None]
+    for (name, end), (other, following) in pairwise(ends):
+        if not alike(end, following):
+            return f"the keys of {name} and {other} share no order"
+    from_below = [item for item in ranges.items() if item[1].low is None]
+    bounded = [item for item in ranges.items() if item[1].low is not None]
+    # Sorted by where they begin, ranges that overlap at all overlap next to each other: each holds a key.
+    ordered = [*from_below, *sorted(bounded, key=_low)]
+    for (name, one), (other, next_one) in pairwise(ordered):
+        if one.overlaps(next_one):
             return f"{name} and {other} serve the same keys"
     return None
+
+
+def _low(item: tuple[str, KeyRange]) -> Any:
+    """Sort key of a range that does begin somewhere."""
+    return item[1].low
