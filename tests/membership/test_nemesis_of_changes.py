@@ -22,17 +22,16 @@ PROOFS = {"reading again": "", "moves": MOVES, "handoff": HANDOFF}
 ONE = {"r1": {"a": [0, 2, 4], "b": [6, 8], "c": [10]}}
 
 
-def history(folder: Path, monkeypatch, seed: int, proof: str, certified_list: bool, names_pages: bool) -> str:
+def history(folder: Path, url: str, seed: int, proof: str, *, certified_list: bool, names_pages: bool) -> str:
     """Runs killed at random while the source changes, then one left alone; what happened, for the failure's text."""
-    monkeypatch.chdir(folder)
     draw = random.Random(seed)
     api = RestlessApi(
         ONE, 10, page=3, names_pages=names_pages, seed=seed, proof=proof, certified_list=certified_list
     )
     with api:
         job, log = folder / "job.yaml", folder / "log"
-        job.write_text(job_text(api, membership=PROOFS[proof], stop=api.last))
-        oracle = Oracle(f"sqlite:///{folder / 'progress.db'}", api)
+        job.write_text(job_text(api, membership=PROOFS[proof], stop=api.last, store=url))
+        oracle = Oracle(url, api)
         for _ in range(draw.randint(3, 5)):
             process = start(job, log, at=At(draw.choice(SETTLING_STEPS), draw.randint(1, 25)))
             watch(oracle, process)
@@ -45,12 +44,12 @@ def history(folder: Path, monkeypatch, seed: int, proof: str, certified_list: bo
         told = (
             f"seed {seed}, {proof}, certified list {certified_list}\n{api.changes}\n{log.read_text()[-3000:]}"
         )
-        assert process.exitcode == 0, told + shown(folder)
+        assert process.exitcode == 0, told + shown(url)
         oracle.look()
         rows = oracle.every_row()
         if proof == "handoff":
             rows = sorted(set(rows))
-        assert rows == api.expected(), told + shown(folder)
+        assert rows == api.expected(), told + shown(url)
     return told
 
 
@@ -72,8 +71,8 @@ def watch(oracle: Oracle, process) -> None:
     process.join()
 
 
-def shown(folder: Path) -> str:
-    with open_store(f"sqlite:///{folder / 'progress.db'}", readonly=True) as store:
+def shown(url: str) -> str:
+    with open_store(url, readonly=True) as store:
         snapshot = store.snapshot("changing")
         rows = [
             f"\n{row.partition} {row.generation} {row.kind} {row.epoch_in} listed {row.listed} {row.state} {row.bound}"
@@ -87,14 +86,22 @@ def shown(folder: Path) -> str:
         return head + "".join(rows) + f"\n{store.cutover('changing', dry_run=True)}"
 
 
+def judge(request, tmp_path, seed: int, proof: str) -> None:
+    database = "postgres" if seed % 4 in (1, 2) else "sqlite"
+    url = request.getfixturevalue(f"{database}_url")
+    history(tmp_path, url, seed, proof, certified_list=seed % 2 == 1, names_pages=seed % 4 < 2)
+
+
+@pytest.mark.postgres
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_the_source_does_what_is_published_is_delivered(tmp_path, monkeypatch, seed, proof):
-    history(tmp_path, monkeypatch, seed, proof, certified_list=seed % 2 == 1, names_pages=seed % 4 < 2)
+def test_whatever_the_source_does_what_is_published_is_delivered(request, tmp_path, seed, proof):
+    judge(request, tmp_path, seed, proof)
 
 
 @pytest.mark.soak
+@pytest.mark.postgres
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("seed", MANY)
-def test_many_more_histories(tmp_path, monkeypatch, seed, proof):
-    history(tmp_path, monkeypatch, seed, proof, certified_list=seed % 2 == 1, names_pages=seed % 4 < 2)
+def test_many_more_histories(request, tmp_path, seed, proof):
+    judge(request, tmp_path, seed, proof)

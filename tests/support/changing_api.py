@@ -177,7 +177,9 @@ class _Handler(BaseHTTPRequestHandler):
         """The tests' output is no place for it."""
 
 
-def job_text(api: ChangingApi, *, membership: str = "", stop: int | None = None) -> str:
+def job_text(
+    api: ChangingApi, *, membership: str = "", stop: int | None = None, store: str = "sqlite:///progress.db"
+) -> str:
     """A job file that reads it as far as it is certified now, or to `stop`, with every key of the list's proofs."""
     stop = api.now if stop is None else stop
     generation = "    routing_generation: generation\n" if api.names_pages else ""
@@ -208,7 +210,7 @@ source:
 range: {{start: 0, stop: {stop}}}
 {membership}
 effect: {{type: parquet, path: out, target_rows: 3}}
-store: {{url: "sqlite:///progress.db"}}
+store: {{url: {json.dumps(store)}}}
 """
 
 

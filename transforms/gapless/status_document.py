@@ -5,10 +5,11 @@ null, and a member that no run has taken yet is `not_started`, never left out.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from gapless._version import __version__
+from gapless.clock import instant_text
 from gapless.explain import Explanation, Holding, explain, lowest_first, members_of
 from gapless.progress import Bound, ChainState, Domain
 from gapless.store.records import Blocker, ChainRow, FrontierRow, RunRow, Snapshot, SupersededLineage
@@ -155,14 +156,8 @@ def bound_fields(bound: Bound, domain: Domain) -> dict[str, Any]:
 
 
 def instant(moment: datetime | None) -> str | None:
-    """RFC 3339 in UTC, to the millisecond.
-
-    >>> instant(datetime(2026, 7, 23, 21, 59, 38, 250999, tzinfo=timezone.utc))
-    '2026-07-23T21:59:38.250Z'
-    """
-    if moment is None:
-        return None
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """As JSON has it; what is not known is null."""
+    return None if moment is None else instant_text(moment)
 
 
 def _withheld_value(blocker: Blocker | None) -> dict[str, Any] | None:

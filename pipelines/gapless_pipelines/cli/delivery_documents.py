@@ -1,9 +1,9 @@
 """What `gapless delivery` prints: JSON documents of a message log, and the same as lines."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timezone
 from typing import Any
 
+from gapless.clock import instant_text
 from gapless.delivery import DeliveryBlocker, Held, MessageLog, OpenWriter, Violation, Work
 from gapless.delivery.coverage import CoveredRange, Shard
 from gapless.delivery.installing import NotInstalled
@@ -180,11 +180,7 @@ def _blocker(blocker: DeliveryBlocker | None) -> dict[str, Any] | None:
 
 
 def _writer(writer: OpenWriter | DeliveryBlocker) -> dict[str, Any]:
-    since = (
-        None
-        if writer.since is None
-        else writer.since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-    )
+    since = None if writer.since is None else instant_text(writer.since)
     if writer.code == "prepared_transaction":
         return {"code": writer.code, "gid": writer.gid, "user": writer.user, "since": since}
     return {

@@ -258,7 +258,13 @@ def test_the_schema_of_a_status_lists_the_closed_codes() -> None:
 
 def test_a_dataset_document_is_what_its_schema_says() -> None:
     file = {"path": "/out/a.parquet", "partition": "eu", "sequence": 0, "rows": 5000, "bound": BOUND}
-    document = {"format": 1, "scope": "orders", "lineage": 1, "files": [file, {**file, "bound": None}], "rows": 10000}
+    document = {
+        "format": 1,
+        "scope": "orders",
+        "lineage": 1,
+        "files": [file, {**file, "bound": None}],
+        "rows": 10000,
+    }
 
     assert DatasetDocument.model_validate(document).model_dump() == document
     with pytest.raises(ValidationError):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from gapless.clock import Clock, SystemClock
+from gapless.clock import Clock, SystemClock, instant_text
 from gapless.delivery import coverage, installing, violations
 from gapless.delivery.barrier import barrier_for
 from gapless.delivery.coverage import CoveredRange, Shard, ShardState
@@ -312,7 +312,7 @@ class MessageLog:
             claimed, now = coverage.cover(connection, known, covered)
             if claimed is None:
                 return ()
-            found = violations.range_violation(covered, claimed, now, violations.instant(self._clock))
+            found = violations.range_violation(covered, claimed, now, instant_text(self._clock.now()))
             if found is None:
                 return ()
             violations.record(connection, known, found)

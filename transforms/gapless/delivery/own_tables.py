@@ -122,11 +122,10 @@ def indexes_ddl(log: ReflectedLog, own: OwnTables) -> tuple[str, str]:
     columns = f"{log.shard_sql}, {log.id_sql}"
     if log.dialect == "postgresql":
         head, table = "CREATE INDEX CONCURRENTLY IF NOT EXISTS ", log.table_sql
-        names = (quoted(own.open_index), quoted(own.all_index))
     else:
-        head, table = "CREATE INDEX IF NOT EXISTS ", quoted(log.table)
-        names = tuple(f"{quoted(log.schema)}.{quoted(name)}" for name in (own.open_index, own.all_index))  # type: ignore[assignment]
+        # SQLite has the schema before the index, and takes none before the table.
+        head, table = f"CREATE INDEX IF NOT EXISTS {quoted(log.schema)}.", quoted(log.table)
     return (
-        f"{head}{names[0]} ON {table} ({columns}) WHERE {log.open_sql}",
-        f"{head}{names[1]} ON {table} ({columns})",
+        f"{head}{quoted(own.open_index)} ON {table} ({columns}) WHERE {log.open_sql}",
+        f"{head}{quoted(own.all_index)} ON {table} ({columns})",
     )

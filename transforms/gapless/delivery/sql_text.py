@@ -1,7 +1,7 @@
 """What `gapless delivery sql` prints: tables, indexes and statements of a log, to be ported to any language."""
 
 from gapless.delivery.log_table import ReflectedLog, literal
-from gapless.delivery.own_tables import OwnTables, declaration, indexes_ddl, tables_ddl
+from gapless.delivery.own_tables import FORMAT, OwnTables, declaration, indexes_ddl, tables_ddl
 from gapless.delivery.statements import STEADY, Statements
 
 _MODES = (
@@ -74,7 +74,7 @@ def _part(purpose: str, *texts: str) -> str:
 
 
 def _registration(log: ReflectedLog, own: OwnTables) -> str:
-    values = f"{literal(log.table)}, 1, {literal(declaration(log))}"
+    values = f"{literal(log.table)}, {FORMAT}, {literal(declaration(log))}"
     return f"INSERT INTO {own.registry_sql} (log, format, declaration) VALUES ({values}) ON CONFLICT (log) DO NOTHING"
 
 

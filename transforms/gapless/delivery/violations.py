@@ -1,8 +1,7 @@
 """Violations: what contradicts a coverage. Each is recorded durably, once, with the id where it is known.
 
-    open_behind_coverage   a row at or below the coverage is not terminal: it was opened again, or its id was given out
-    twice, or it
-                           was inserted by hand
+    open_behind_coverage   a row at or below the coverage is not terminal: it was opened again, its id was given out
+                           twice, or it was inserted by hand
     rows_missing           rows that were counted in a range, or below the coverage, are gone
     rows_added             rows stand there that were not counted
 
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from gapless.clock import Clock
+from gapless.clock import Clock, instant_text
 from gapless.delivery.coverage import CoveredRange, Shard, Tally, read_state, tally
 from gapless.delivery.database import execute
 from gapless.delivery.statements import OPEN_BEHIND, SUM_MODULUS, Statements
@@ -81,7 +80,7 @@ def record(connection: Connection, statements: Statements, found: Violation) -> 
 def open_behind(connection: Connection, statements: Statements, clock: Clock) -> list[Violation]:
     """The rows of every shard that are open behind its coverage and are not recorded yet, by the index on open rows."""
     rows = execute(connection, statements.behind_all, {"most": MOST_AT_ONCE})
-    found_at = instant(clock)
+    found_at = instant_text(clock.now())
     return [
         Violation(
             shard_of(shard),
@@ -110,7 +109,7 @@ def audit_shard(
     changed = Tally(now.count, now.sum % SUM_MODULUS) != Tally(
         state.covered_tally.count, state.covered_tally.sum % SUM_MODULUS
     )
-    found = range_violation(whole, state.covered_tally, now, instant(clock)) if changed else None
+    found = range_violation(whole, state.covered_tally, now, instant_text(clock.now())) if changed else None
     if found is not None:
         execute(connection, statements.rebase, {"shard": shard, "count": now.count, "sum": now.sum})
     return found
@@ -127,7 +126,3 @@ def stored(connection: Connection, statements: Statements) -> list[Violation]:
 def shard_of(value: object) -> Shard:
     """A shard as the driver gives it, as it is compared here: a UUID as its text."""
     return value if isinstance(value, str | int) else str(value)
-
-
-def instant(clock: Clock) -> str:
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"

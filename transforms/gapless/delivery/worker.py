@@ -224,7 +224,9 @@ class Worker:
         self._audit_at = now + self._audit_every
         for plan in self._log.check():
             if plan.problem:
-                _log.warning("message log: the statement %s: %s (%s)", plan.statement, plan.problem, plan.scan)
+                _log.warning(
+                    "message log: the statement %s: %s (%s)", plan.statement, plan.problem, plan.scan
+                )
         for violation in self._log.audit():
             self._told(violation)
 
