@@ -86,6 +86,12 @@ def shown(url: str) -> str:
         return head + "".join(rows) + f"\n{store.cutover('changing', dry_run=True)}"
 
 
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths of the job lie in the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def judge(request, tmp_path, seed: int, proof: str) -> None:
     database = "postgres" if seed % 4 in (1, 2) else "sqlite"
     url = request.getfixturevalue(f"{database}_url")
