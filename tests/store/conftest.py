@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
+from epoch_rows import EpochRow, epoch_row
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
 
@@ -23,7 +24,6 @@ from gapless.store.records import (
     ChainRow,
     CutoverResult,
     DeadLetter,
-    EpochRow,
     FrontierRow,
     MembershipPolicy,
     Observed,
@@ -31,7 +31,6 @@ from gapless.store.records import (
     ScopeIdentity,
     Violation,
 )
-from gapless.store.rows import epoch_row
 
 T = TypeVar("T")
 

@@ -82,20 +82,6 @@ class Evidence:
             sa.select(schema.frontier_history).where(self._mine(column)).order_by(column.number)
         )
 
-    def frontier_spans(self) -> list[RowMapping]:
-        """By lineage: how often the frontier moved (`moves`), from when (`first`) to when (`last`)."""
-        column = schema.frontier_history.c
-        at = column.published_at
-        wanted = sa.select(
-            column.lineage,
-            sa.func.count().label("moves"),
-            sa.func.min(at, type_=at.type).label("first"),
-            sa.func.max(at, type_=at.type).label("last"),
-        )
-        return list(
-            self._rows(wanted.where(self._mine(column)).group_by(column.lineage).order_by(column.lineage))
-        )
-
     def journal(self) -> Iterator[RowMapping]:
         """What was decided otherwise than by a promotion or a cutover, in order. `detail` is JSON text."""
         column = schema.journal.c
@@ -179,7 +165,7 @@ class Evidence:
         wanted = (
             sa.select(_chain.lineage, _promotion.path, sa.func.count().label("records"))
             .select_from(joined)
-            .where(self._mine(_chain), in_data_set(), _promotion.path.is_not(None))
+            .where(self._mine(_chain), schema.in_data_set(), _promotion.path.is_not(None))
             .group_by(_chain.lineage, _promotion.path)
             .having(sa.func.count() > 1)
         )
@@ -234,7 +220,7 @@ class EvidenceReading(StoreBase):
             wanted = (
                 sa.select(*columns)
                 .join(schema.chain, _chain.chain == _promotion.chain)
-                .where(_chain.scope == scope, sa.or_(in_data_set(), candidate), after)
+                .where(_chain.scope == scope, sa.or_(schema.in_data_set(), candidate), after)
                 .where(_promotion.chain >= last[0], _promotion.path.is_not(None))
                 .order_by(_promotion.chain, _promotion.sequence)
                 .limit(FILES_AT_ONCE)
@@ -246,11 +232,6 @@ class EvidenceReading(StoreBase):
             if len(batch) < FILES_AT_ONCE:
                 return
             last = (batch[-1]["chain"], batch[-1]["sequence"])
-
-
-def in_data_set() -> sa.ColumnElement[bool]:
-    """The chain's promoted runs with rows make up the data set of its lineage."""
-    return sa.and_(_chain.epoch_in.is_not(None), _chain.state != "replaced")
 
 
 def json_object(text: str | None) -> Record:

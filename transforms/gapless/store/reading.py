@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from gapless.errors import ForeignLineage
-from gapless.progress import ChainState, Domain
+from gapless.progress import Domain
 from gapless.store import rows, schema
 from gapless.store.base import StoreBase
 from gapless.store.listing import departed_successors
@@ -83,7 +83,7 @@ class Reading(StoreBase):
             .order_by(promotion.chain, promotion.sequence)
         )
         if not every:
-            wanted = wanted.where(_in_data_set(), promotion.rows > 0)
+            wanted = wanted.where(schema.in_data_set(), promotion.rows > 0)
         return self._stream(scope, wanted, rows.promotion_row)
 
     def promoted_by(self, scope: str, fencing_token: int) -> tuple[int, int]:
@@ -149,15 +149,11 @@ class Reading(StoreBase):
         return decoded()
 
 
-def _in_data_set() -> sa.ColumnElement[bool]:
-    return sa.and_(schema.chain.c.epoch_in.is_not(None), schema.chain.c.state != ChainState.REPLACED.value)
-
-
 def _totals(connection: Connection, scope: RowMapping) -> Totals:
     chain = schema.chain.c
     columns = (chain.sequence, chain.events, chain.dead_letters, chain.drift)
     sums = sa.select(*(sa.func.coalesce(sa.func.sum(column), 0) for column in columns)).where(
-        chain.scope == scope["scope"], chain.lineage == scope["lineage"], _in_data_set()
+        chain.scope == scope["scope"], chain.lineage == scope["lineage"], schema.in_data_set()
     )
     return Totals(*(int(value) for value in connection.execute(sums).one()))
 

@@ -76,7 +76,7 @@ class ChainRow:
     seal: Bound | None = None
     successors: tuple[str, ...] | None = None
     parents: tuple[str, ...] | None = None
-    kind: str = "partition"
+    kind: str = PARTITION
     seal_basis: str = "source"
 
     @property
@@ -258,11 +258,13 @@ class Snapshot:
 class Observed:
     """What observing a list came to. `chains` are all live ones: members and candidates, in any state and generation.
 
-    `tasks` are those of them to read: of the list's routing generation (another one's have stopped), open or held."""
+    `tasks` are those of them to read: of the list's routing generation (another one's have stopped), open or held. `late`: the
+    list was not taken note of, since another one was followed while it was read."""
 
     scope: FrontierRow
     generation: str
     chains: Sequence[ChainRow]
+    late: bool = False
 
     @property
     def observation(self) -> int:
@@ -318,18 +320,3 @@ class CutoverResult:
     left: Sequence[str] = ()
     replaced: Sequence[str] = ()
     missing: Sequence[MemberBlocker] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class EpochRow:
-    """One membership epoch as it was opened: its proof names who entered and left, and by what the routing changed."""
-
-    scope: str
-    lineage: int
-    epoch: int
-    generation: str
-    list_bound: Bound | None
-    frontier: Bound | None
-    basis: str
-    proof: Mapping[str, object]
-    opened_at: datetime

@@ -10,7 +10,6 @@ from gapless.store.records import (
     Blocker,
     ChainRow,
     DeadLetter,
-    EpochRow,
     FrontierRow,
     MembershipPolicy,
     PromotionRow,
@@ -154,20 +153,6 @@ def superseded_lineage(row: RowMapping, domain: Domain, *, violated: bool) -> Su
         reason=row["reason"],
         operator=row["operator"],
         superseded_at=row["recorded_at"],
-    )
-
-
-def epoch_row(row: RowMapping, domain: Domain) -> EpochRow:
-    return EpochRow(
-        scope=row["scope"],
-        lineage=row["lineage"],
-        epoch=row["epoch"],
-        generation=row["generation"],
-        list_bound=domain.from_key(row["list_bound"]),
-        frontier=domain.from_key(row["frontier"]),
-        basis=row["basis"],
-        proof=row["proof"] or {},
-        opened_at=row["opened_at"],
     )
 
 

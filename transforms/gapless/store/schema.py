@@ -105,6 +105,11 @@ def has_departed() -> sa.ColumnElement[bool]:
     return sa.and_(chain.c.state == sa.text("'sealed'"), chain.c.epoch_out.is_not(None))
 
 
+def in_data_set() -> sa.ColumnElement[bool]:
+    """Its promoted runs with rows make up the data set of its lineage."""
+    return sa.and_(chain.c.epoch_in.is_not(None), chain.c.state != "replaced")
+
+
 def _partial_index(name: str, *columns: sa.Column[object], where: str, unique: bool = False) -> sa.Index:
     return sa.Index(
         name, *columns, unique=unique, sqlite_where=sa.text(where), postgresql_where=sa.text(where)
