@@ -88,8 +88,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Everything that moved, the oldest first; `lineage` and `epoch` are the present ones. `bounds` are the live partitions',
-    the lowest first; `members` is how many there are. `restarts` counts page tokens that were replaced after they had died."""
+    """Everything that moved, the oldest first; `lineage` and `epoch` are the present ones. `bounds` are those of live chains
+    (members, candidates, events in transit), the lowest first; `live` is how many there are. `restarts` counts page
+    tokens that were replaced after they had died."""
 
     scope: str
     domain: Domain
@@ -99,7 +100,7 @@ class History:
     frontiers: Sequence[FrontierHistory]
     epochs: Sequence[EpochHistory]
     bounds: Sequence[BoundHistory]
-    members: int
+    live: int
     decisions: Sequence[Decision]
     restarts: int
 
@@ -147,18 +148,18 @@ def history(
     with store.evidence(scope) as evidence:
         now = evidence.scope
         frontiers = _frontiers(evidence, points)
-        epochs = list(_read_epochs(evidence, store))
+        epochs = list(_read_epochs(evidence))
         named = {chain for _, epoch in epochs for chain in _chains_of(epoch)}
         names: dict[int, str] = {}
-        members = 0
+        counted = 0
 
         def live() -> Iterator[Record]:
-            nonlocal members
+            nonlocal counted
             for row in evidence.chains():
                 if row["chain"] in named:
                     names[row["chain"]] = row["partition"]
                 if row["lineage"] == now["lineage"] and row["epoch_out"] is None:
-                    members += 1
+                    counted += 1
                     yield row
 
         rows = _lowest(live(), partitions)
@@ -172,7 +173,7 @@ def history(
             frontiers=frontiers,
             epochs=[_told(row, epoch, names, evidence.domain) for row, epoch in epochs],
             bounds=[_bound_history(evidence, row, points) for row in rows],
-            members=members,
+            live=counted,
             decisions=decisions,
             restarts=restarts,
         )
@@ -195,7 +196,7 @@ def _points(rows: Iterable[Record], domain: Domain) -> Iterator[Point]:
             yield Point(row["published_at"], bound, row["epoch"], row["basis"])
 
 
-def _read_epochs(evidence: Evidence, store: Store) -> Iterator[tuple[Record, Epoch]]:
+def _read_epochs(evidence: Evidence) -> Iterator[tuple[Record, Epoch]]:
     for row in evidence.epochs():
         try:
             yield row, epoch_of(row, evidence.domain)

@@ -62,7 +62,7 @@ def document_of(told: "History") -> dict[str, Any]:
             for one in told.frontiers
         ],
         "epochs": [_epoch_value(epoch, domain) for epoch in told.epochs],
-        "partitions": told.members,
+        "partitions": told.live,
         "bounds": [_bound_value(bound, domain) for bound in told.bounds],
         "decisions": [
             {

@@ -19,6 +19,7 @@ from gapless.audit.publishes import Publishes
 from gapless.audit.scope_row import Decisions, ScopeRow
 from gapless.progress import Bound, Domain
 from gapless.store.evidence import Evidence, Record
+from gapless.store.records import PARTITION
 from gapless.store.store import Store
 
 
@@ -134,7 +135,7 @@ def _judge_chains(
 
 def _is_candidate(row: Record, scope: Record) -> bool:
     live = row["lineage"] == scope["lineage"] and row["epoch_out"] is None
-    return live and row["epoch_in"] is None and row["kind"] == "partition"
+    return live and row["epoch_in"] is None and row["kind"] == PARTITION
 
 
 class _ByChain:

@@ -12,6 +12,7 @@ from gapless.errors import PositionError
 from gapless.progress import ChainState, Domain
 from gapless.progress.keys import NO_BOUND
 from gapless.store.evidence import Record, json_object
+from gapless.store.records import PARTITION
 
 _CLOSED = (ChainState.SEALED.value, ChainState.REPLACED.value, ChainState.SUPERSEDED.value)
 _STATES = frozenset(state.value for state in ChainState)
@@ -210,7 +211,7 @@ class ChainAudit:
                 "fence_went_back",
                 f"run {row['fencing_token']} has it; run {derived.fencing_token} had promoted before",
             )
-        if row["kind"] == "partition" and self.order.get(row["generation"], -1) < derived.rank:
+        if row["kind"] == PARTITION and self.order.get(row["generation"], -1) < derived.rank:
             yield self.at(
                 "generation_unproved",
                 f"it is of routing generation {row['generation']!r}, which no list had, or others had followed",

@@ -116,7 +116,7 @@ class Epochs:
             before = self._before(epoch)
             if epoch.readable:
                 yield from self._opening(epoch, before)
-            yield from self._frontier(epoch, before)
+            yield from self._frontier(epoch)
             self.of.setdefault(epoch.lineage, {})[epoch.number] = epoch
             self.last = epoch
         yield from self._published_in_no_epoch()
@@ -183,7 +183,7 @@ class Epochs:
                 "basis_differs", f"it counts as {epoch.basis}, although an operator's word led to it"
             )
 
-    def _frontier(self, epoch: Epoch, before: Epoch | None) -> Iterator[Contradiction]:
+    def _frontier(self, epoch: Epoch) -> Iterator[Contradiction]:
         """A cutover moves no frontier: what stood when it was opened is what had been published before it."""
         published = self.publishes.lineage(epoch.lineage)
         if epoch.frontier != published.by(epoch.number - 1):

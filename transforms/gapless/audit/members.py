@@ -14,9 +14,9 @@ from gapless.errors import PositionError
 from gapless.progress import ChainState, Domain
 from gapless.progress.keys import NO_BOUND
 from gapless.store.evidence import Record
+from gapless.store.records import TRANSIT
 
 _LIVE = (ChainState.OPEN.value, ChainState.HELD.value, ChainState.GAP.value, ChainState.ENDED.value)
-_TRANSIT = "transit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Members:
             )
         elif not epoch.readable:
             return
-        elif row["kind"] == _TRANSIT:
+        elif row["kind"] == TRANSIT:
             yield from self._transit(row, derived, epoch)
         elif epoch.by == FIRST_LIST:
             self._from_first_list[epoch.lineage, epoch.number] += 1
@@ -148,7 +148,7 @@ class Members:
                 yield "lineage_unproved", f"lineage {row['lineage']} has ended, and it has not", None
             return
         epoch = self.epochs.find(row["lineage"], number)
-        if row["kind"] == _TRANSIT:
+        if row["kind"] == TRANSIT:
             if state == ChainState.ENDED.value and row["epoch_in"] is None:
                 yield "leaver_unproved", "events in transit were closed, and no handoff names them", number
         elif epoch is not None and not epoch.readable:
@@ -198,7 +198,7 @@ class Members:
         order = self.epochs.lists.lineage(row["lineage"]).order
         for epoch in self._handoffs.get(row["lineage"], ()):
             gone = row["epoch_out"] is not None and row["epoch_out"] < epoch.number
-            if gone or row["kind"] == _TRANSIT:
+            if gone or row["kind"] == TRANSIT:
                 continue
             # What was read under a generation between the two the handoff says nothing of, and does not carry on.
             rank = order.get(str((epoch.routing or {}).get("from")), 0)
