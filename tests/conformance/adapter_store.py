@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gapless.errors import InvalidPage, MembershipRefused
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.progress import (
@@ -184,11 +185,21 @@ class StoreMirror:
             self._apart = True
             return
         if seal.decommissioned:
-            self._store.seal(SCOPE, name, seal.at, "as the case says")
+            try:
+                self._store.seal(SCOPE, name, seal.at, "as the case says")
+            except MembershipRefused:
+                # An operator may not seal behind what is proved, or elsewhere than the source has.
+                self._apart = True
+                return
         else:
+            before = self._row(name).seal
             self._seals[name] = seal
             self._observe([name], None)
-        assert self._row(name).seal == seal.at
+            if before is not None and before > seal.at:
+                # A seal is never taken back by a lower one.
+                self._apart = True
+                return
+        assert self._apart or self._row(name).seal == seal.at
 
     def cut_over(
         self, members: Sequence[str], cap: Bound | None, published: Bound | None, code: MembershipCode
@@ -198,6 +209,9 @@ class StoreMirror:
         As far as both go by the same: nobody's state was deleted, everybody listed is read, whoever is to join is held against
         the same frontier. The store keeps a last member, since nobody's bounds are no claim."""
         known = self._chains.keys() >= set(members) and not self._forgotten
+        if known and any(self._row(name).seal is not None for name in members):
+            # Whoever has ended leaves the store as soon as it may; a case may keep it.
+            self._apart = True
         alike = self._store.scope(SCOPE).frontier == published
         if self._apart or not (known and members):
             self._apart = self._apart or code is MembershipCode.OK
@@ -242,7 +256,12 @@ class StoreMirror:
     def _see(self, names: Sequence[str], cap: Bound | None) -> None:
         """The list as the source now gives it, with all that it has stated."""
         self._listed = set(names)
-        observed = self._store.observe(SCOPE, _list(names, cap, self._seals, self._parents))
+        try:
+            observed = self._store.observe(SCOPE, _list(names, cap, self._seals, self._parents))
+        except InvalidPage:
+            # The store refuses what contradicts the events it has, or itself; the ledger knows nothing of either.
+            self._apart = True
+            observed = self._store.observe(SCOPE, _list(names, cap))
         self._chains.update({row.partition: row.chain for row in observed.chains})
 
     def _row(self, name: str) -> ChainRow:

@@ -186,10 +186,17 @@ def test_a_candidate_that_vanishes_holds_as_a_member_does() -> None:
     assert [(blocker.code, blocker.partition) for blocker in refused.missing] == [("unsealed_member", "c")]
 
 
-def test_a_partition_that_has_ended_does_not_simply_come_back() -> None:
+def test_a_partition_that_has_left_does_not_simply_come_back() -> None:
     seals = {"c": Seal(AT_100, ())}
-    refused = cutover(FIRST, ["a", "b", "c"], bounds={**BOUNDS, "c": AT_100}, seals=seals)
+    refused = cutover(FIRST, ["a", "b", "c"], bounds=BOUNDS, seals=seals, departed={"c"})
     assert refused.code is MembershipCode.NOT_JOINED
+
+
+def test_whoever_has_ended_and_is_listed_still_may_stay_or_enter() -> None:
+    """An end keeps nobody from being counted: what it has proved stands in the minimum."""
+    seals = {"b": Seal(AT_100, ("c",)), "c": Seal(AT_100, ())}
+    kept = cutover(FIRST, ["a", "b", "c"], bounds={**BOUNDS, "c": AT_100}, seals=seals)
+    assert kept.membership == Membership(2, "r1", frozenset({"a", "b", "c"}))
 
 
 def test_another_routing_generation_needs_a_proof_of_what_moved() -> None:

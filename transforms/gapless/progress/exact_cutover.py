@@ -66,7 +66,8 @@ def cutover(
             member=name in current.members,
             listed=name in wanted,
             bound=bounds.get(name),
-            seal=seals.get(name),
+            # Whoever is wanted stays, also where it has ended.
+            seal=None if name in wanted else seals.get(name),
         )
         for chain, name in enumerate(names)
     ]
@@ -86,12 +87,7 @@ def cutover(
     missing = [*step.missing]
     named = {blocker.partition for blocker in missing}
     for name in sorted(wanted - reached - named):
-        lack = (
-            "it has ended: a partition that returns is read as a new candidate"
-            if name in bounds
-            else "it has not been read from an explicit start"
-        )
-        missing.append(MemberBlocker("not_joined", name, lack))
+        missing.append(MemberBlocker("not_joined", name, "it has not been read from an explicit start"))
     if reached == wanted and reached | left == frozenset(names) and following == step.generation:
         return Cutover(Membership(current.epoch + 1, following, wanted))
     return Cutover(None, in_order_of_weight(missing))
