@@ -103,7 +103,8 @@ class Scenario:
             departed=self._departed,
             published=self._published,
         )
-        self._store.cut_over(sorted(members), cap, self._published, decided.code)
+        read = self._membership.members | self._candidates
+        self._store.cut_over(sorted(members), read, cap, self._published, decided.code)
         if decided.membership is not None:
             self._departed |= self._membership.members - members
             self._candidates -= members

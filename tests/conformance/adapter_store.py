@@ -1,6 +1,6 @@
 """What the ledger decides in a case, made durable in a real store, which has to come to the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +70,10 @@ class StoreMirror:
         if name not in self._chains:
             self._observe([name], None)
         row = self._store.take(self._chains[name], checkpoint.fencing_token)
-        assert row is not None
+        if row is None or (checkpoint.started and row.state is not ChainState.OPEN):
+            # What a case starts anew stands in the store as it was: fenced, at a gap, or at its end.
+            self.forget(name)
+            return
         if checkpoint.started:
             first = _promotion(row, token=checkpoint.page_token, bound=checkpoint.bound)
             assert self._store.promote(first) is not None
@@ -101,7 +104,7 @@ class StoreMirror:
         self._forgotten.add(name)
 
     def hold(self, name: str, state: ChainState) -> None:
-        if name not in self._forgotten:
+        if name not in self._forgotten and self._row(name).state in (ChainState.OPEN, ChainState.HELD):
             code = "range_trimmed" if state is ChainState.GAP else "source_unavailable"
             assert self._store.hold(self._row(name), state, Blocker(code, "as the case says"))
 
@@ -202,13 +205,19 @@ class StoreMirror:
         assert self._apart or self._row(name).seal == seal.at
 
     def cut_over(
-        self, members: Sequence[str], cap: Bound | None, published: Bound | None, code: MembershipCode
+        self,
+        members: Sequence[str],
+        read: Set[str],
+        cap: Bound | None,
+        published: Bound | None,
+        code: MembershipCode,
     ) -> None:
         """A cutover towards the list of `members` reaches them where the ledger's does, and does not where it refuses.
 
-        As far as both go by the same: nobody's state was deleted, everybody listed is read, whoever is to join is held against
-        the same frontier. The store keeps a last member, since nobody's bounds are no claim."""
-        known = self._chains.keys() >= set(members) and not self._forgotten
+        As far as both go by the same: nobody's state was deleted, everybody listed is read and nobody else but `read`, whoever
+        is to join is held against the same frontier. The store keeps a last member, since nobody's bounds are no claim."""
+        live = {row.partition for row in self._store.snapshot(SCOPE).chains}
+        known = self._chains.keys() >= set(members) and not self._forgotten and live == read
         if known and any(self._row(name).seal is not None for name in members):
             # Whoever has ended leaves the store as soon as it may; a case may keep it.
             self._apart = True
