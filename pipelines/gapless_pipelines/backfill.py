@@ -4,31 +4,30 @@ Beam is imported late: while it loads, the first pages are being fetched.
 """
 
 import gc
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gapless.clock import Clock, SystemClock
 from gapless.effects.protocol import Effect, Step, no_step
-from gapless.errors import GaplessError, SourceError, StoreError
+from gapless.errors import GaplessError, StoreError
 from gapless.explain import explain
 from gapless.paging.readahead import FeedPool
-from gapless.paging.source import Session, Source
-from gapless.plan import Plan, observe_again, partition_of, plan_run, policy_in_force, readable
+from gapless.paging.source import Source
+from gapless.plan import Plan, partition_of, plan_run, policy_in_force
 from gapless.progress import Bound, ChainState
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
-from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import RetryPolicy
 from gapless.store import Store
-from gapless.store.records import ChainRow, MembershipPolicy, Snapshot
+from gapless.store.records import MembershipPolicy, Snapshot
 from gapless.store_ref import StoreRef
 from gapless.updates import PartitionProgress, PlanRequest
+from gapless_pipelines.due_chains import DueChains
+from gapless_pipelines.list_follower import ListFollower, read_on
 from gapless_pipelines.options import LOCAL, EngineOptions
 from gapless_pipelines.pacing import first_pace
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from gapless_pipelines.reader_processes import ReaderProcess
 
 MOST_READERS = 8
-_LOGGER = logging.getLogger(__name__)
 
 
 def ignore_start(run: LocalRun, plan: Plan) -> None:
@@ -125,14 +123,14 @@ def run_backfill(
         )
         on_start(run, plan)
         with _recorded(store, request.run_id):
-            look = _Look(backfill.source, store, session, policy, run, clock)
+            follower = ListFollower(backfill.source, store, session, policy, run, clock)
             if not plan.tasks:
                 passes = 0
             elif backfill.engine.engine == LOCAL:
-                passes = _local(backfill, store, request, plan, run, clock, on_reading, look)
+                passes = _local(backfill, store, request, plan, run, clock, on_reading, follower)
             else:
-                passes = _elsewhere(backfill, store, request, plan, run, clock, on_reading, look)
-            look.publish()
+                passes = _elsewhere(backfill, request, on_reading, follower)
+            follower.publish()
         after = store.snapshot(request.scope)
         number = plan.number
         pages, events = store.promoted_by(request.scope, number)
@@ -157,7 +155,7 @@ def _local(
     run: LocalRun,
     clock: Clock,
     on_reading: Callable[[], None],
-    look: "_Look",
+    follower: ListFollower,
 ) -> int:
     most = backfill.engine.workers or backfill.readers
     pace = first_pace(plan.list_seconds, most)
@@ -177,7 +175,7 @@ def _local(
         most = max(1, most // count)
 
         def read(through: Store, share: frozenset[int] | None, *, anew: bool) -> int:
-            due = _Due(backfill.source, through, plan.number, run, clock, share, anew=anew)
+            due = DueChains(backfill.source, through, plan.number, run, clock, share, anew=anew)
             return passes.until(pace, due, clock.monotonic, most)
 
         def read_apart(share: frozenset[int]) -> int:
@@ -191,61 +189,7 @@ def _local(
             done = read(store, shares[0], anew=True)
         done += sum(other.passes for other in others)
         # What a process that died has left, and whatever the list or its routing has brought since the plan.
-        return done + _read_on(look, lambda: read(store, None, anew=False))
-
-
-def _read_on(look: "_Look", read: Callable[[], int]) -> int:
-    """Read and look at the list again, until there is nothing more to read; the passes that took."""
-    done = 0
-    while True:
-        passes = read()
-        done += passes
-        if not look.again():
-            return done
-
-
-class _Look:
-    """The source's list, looked at again when everything planned is read: newcomers, leavers, another routing."""
-
-    def __init__(
-        self,
-        source: Source,
-        store: Store,
-        session: Session,
-        policy: MembershipPolicy,
-        run: LocalRun,
-        clock: Clock,
-    ) -> None:
-        self._source = source
-        self._store = store
-        self._session = session
-        self._policy = policy
-        self._run = run
-        self._clock = clock
-
-    def again(self) -> bool:
-        """Follow the list as far as is proved; whether something is to be read that was not before.
-
-        A list that cannot be had, or must not be believed, stops nobody: what is read stays, and the next run tells of it."""
-        if self._run.stopping.is_set():
-            return False
-        known = self._to_read()
-        self.publish()
-        try:
-            observe_again(self._source, self._store, self._session, self._policy)
-        except SourceError as error:
-            _LOGGER.warning("the list of partitions was not looked at again: %s", error.what)
-        self.publish()
-        return not self._to_read() <= known
-
-    def publish(self) -> None:
-        Publisher(self._store, self._source.scope, clock=self._clock).publish()
-
-    def _to_read(self) -> frozenset[tuple[int, str]]:
-        """What a pass would read now: open chains, each under its routing generation."""
-        snapshot = self._store.snapshot(self._source.scope)
-        rows = readable(snapshot.scope, snapshot.chains, self._source)
-        return frozenset((row.chain, row.generation) for row in rows if row.state is ChainState.OPEN)
+        return done + read_on(follower, lambda: read(store, None, anew=False))
 
 
 @contextmanager
@@ -300,71 +244,8 @@ def _collect_from_here_on() -> None:
     gc.enable()
 
 
-class _Due:
-    """Which chains of a share the next pass reads, by the durable rows; waits where what is left is to be tried again later."""
-
-    def __init__(
-        self,
-        source: Source,
-        store: Store,
-        number: int,
-        run: LocalRun,
-        clock: Clock,
-        share: frozenset[int] | None = None,
-        *,
-        anew: bool = True,
-    ) -> None:
-        self._source = source
-        self._store = store
-        self._number = number
-        self._run = run
-        self._clock = clock
-        self._share = share
-        # Whatever was held before this run is tried once; who goes over what others have left tries nothing anew.
-        self._first = anew
-
-    def __call__(self) -> frozenset[int]:
-        while not self._run.stopping.is_set():
-            rows = self._rows()
-            now = self._clock.now()
-            due = frozenset(row.chain for row in rows if self._first or self._is_due(row, now))
-            self._first = False
-            later = [at for row in rows if (at := _retry_at(row)) is not None]
-            if due or not later:
-                return due
-            self._clock.sleep(min(1.0, max(0.0, (min(later) - now).total_seconds())))
-        return frozenset()
-
-    def _rows(self) -> list[ChainRow]:
-        snapshot = self._store.snapshot(self._source.scope)
-        rows = readable(snapshot.scope, snapshot.chains, self._source)
-        return [
-            row
-            for row in rows
-            if row.fencing_token <= self._number and (self._share is None or row.chain in self._share)
-        ]
-
-    def _is_due(self, row: ChainRow, now: datetime) -> bool:
-        if row.state is ChainState.OPEN:
-            return True
-        at = _retry_at(row)
-        return at is not None and at <= now
-
-
-def _retry_at(row: ChainRow) -> datetime | None:
-    held = row.state is ChainState.HELD and row.blocker is not None
-    return row.blocker.retry_at if held and row.blocker else None
-
-
 def _elsewhere(
-    backfill: Backfill,
-    store: Store,
-    request: PlanRequest,
-    plan: Plan,
-    run: LocalRun,
-    clock: Clock,
-    on_reading: Callable[[], None],
-    look: _Look,
+    backfill: Backfill, request: PlanRequest, on_reading: Callable[[], None], follower: ListFollower
 ) -> int:
     """One pipeline on the engine that was asked for, which reads every chain to its end; another one where the list has
     changed meanwhile."""
@@ -379,7 +260,7 @@ def _elsewhere(
             _ = pipeline | "CompleteThrough" >> transform
         return 1
 
-    return _read_on(look, read)
+    return read_on(follower, read)
 
 
 @contextmanager
