@@ -15,7 +15,7 @@ from gapless.store.records import TRANSIT, ChainRow, FrontierRow, MembershipPoli
 from gapless.updates import PartitionProgress, PlanRequest, ReadTask
 
 MOST_LOOKS = 3
-"""A list is read so often where cutovers keep coming in between; then the next run looks at it."""
+"""A list is read so often where others keep being followed in between; then the next run looks at it."""
 READABLE = (ChainState.OPEN, ChainState.HELD)
 
 
@@ -60,17 +60,20 @@ def plan_run(
     if request.observe:
         opened = session or source.open()
         try:
-            epoch = _epoch_now(store, request.scope)
+            epoch, observation = _as_it_stands(store, request.scope)
             assignment = opened.assignment()
             answered = clock.monotonic()
             _require_lengths(assignment)
             scope = store.register_scope(scope_identity(source))
             if scope.epoch == 0:
                 require_partitions(assignment)
-            number = store.begin_run(request.scope, request.run_id, request.engine)
-            observed = store.observe(request.scope, assignment, policy=policy, epoch=epoch)
-            if _came_too_late(observed, epoch):
+            observed = store.observe(
+                request.scope, assignment, policy=policy, epoch=epoch, observation=observation
+            )
+            if observed.late:
                 observed = _look(store, request.scope, opened, policy, renew=True)
+            # Only now: a list that is refused leaves nothing behind, no run either that nobody ends.
+            number = store.begin_run(request.scope, request.run_id, request.engine)
         finally:
             if session is None:
                 opened.close()
@@ -136,27 +139,26 @@ def observe_again(
 def _look(
     store: Store, scope: str, session: Session, policy: MembershipPolicy | None, *, renew: bool
 ) -> Observed:
-    """Read the list and take note of it; anew where a cutover came in between, since a list from before it would bring back who
-    has left."""
+    """Read the list and take note of it; anew where somebody has followed another one meanwhile, which may be a later one."""
     for _ in range(MOST_LOOKS):
-        epoch = _epoch_now(store, scope)
+        epoch, observation = _as_it_stands(store, scope)
         assignment = session.assignment()
         _require_lengths(assignment)
-        observed = store.observe(scope, assignment, policy=policy, renew=renew, epoch=epoch)
-        if not _came_too_late(observed, epoch):
+        observed = store.observe(
+            scope, assignment, policy=policy, renew=renew, epoch=epoch, observation=observation
+        )
+        if not observed.late:
             break
     return observed
 
 
-def _epoch_now(store: Store, scope: str) -> int:
+def _as_it_stands(store: Store, scope: str) -> tuple[int, int]:
+    """The epoch and the observation that a list which is read from now on is later than."""
     try:
-        return store.scope(scope).epoch
+        row = store.scope(scope)
     except UnknownScope:
-        return 0
-
-
-def _came_too_late(observed: Observed, epoch: int) -> bool:
-    return epoch != 0 and observed.scope.epoch != epoch
+        return 0, 0
+    return row.epoch, row.observation
 
 
 def require_partitions(assignment: Assignment) -> None:

@@ -46,6 +46,7 @@ class Memberships(StoreBase):
         policy: MembershipPolicy | None = None,
         renew: bool = True,
         epoch: int | None = None,
+        observation: int | None = None,
     ) -> Observed:
         """Take note of the source's list, in one transaction. Seeing the same list again changes nothing.
 
@@ -54,8 +55,9 @@ class Memberships(StoreBase):
         list's certificate. The frontier is not touched. Under another routing generation the old chains stop; `policy` says
         whether candidates read all of it again. `renew` asks anew for a handoff certificate that did not reach far enough.
 
-        `lineage` is the one the caller works in. `epoch` is the membership epoch that stood before the list was read: a list that
-        is older than the latest cutover is not taken note of, since it would bring back who has left.
+        `lineage` is the one the caller works in. `epoch` and `observation` are those that stood before the list was read: a list
+        that is older than the latest cutover, or than another list, is not taken note of (`late`), since it would bring back who
+        has left, or a routing generation that another one has followed.
 
         Raises UnknownScope, ForeignLineage, and InvalidPage where the list names a partition twice, contradicts what was
         certified, or goes back to an earlier generation: then nothing was changed."""
@@ -72,12 +74,13 @@ class Memberships(StoreBase):
             domain = self._domain(connection, scope)
             live = live_chains(connection, row)
             look = _Look(assignment, listed, domain, policy or MembershipPolicy(), renew, self._clock.now())
-            current = epoch is None or epoch == row["epoch"]
+            current = epoch in (None, row["epoch"]) and observation in (None, row["observation"])
             if current and _take_note(connection, row, live, look):
                 live = live_chains(connection, row)
             chains = [chain_row(chain, domain) for chain in live]
             generation = look.generation if current else row["observed_generation"]
-            return Observed(frontier_row(self._scope_row(connection, scope)), generation, chains)
+            after = frontier_row(self._scope_row(connection, scope))
+            return Observed(after, generation, chains, late=not current)
 
         return self._database.write(work)
 
