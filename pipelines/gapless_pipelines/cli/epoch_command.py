@@ -15,6 +15,7 @@ from gapless_pipelines.cli.printing import emit, say_all
 
 if TYPE_CHECKING:
     from gapless.epochs import Epochs
+    from gapless.progress import Bound, Domain
     from gapless.store.records import ScopeIdentity
 
 app = typer.Typer(
@@ -70,16 +71,25 @@ def seal(
     partition: Annotated[
         str, typer.Argument(metavar="PARTITION", help="A member or a candidate.", show_default=False)
     ],
+    reason: Reason,
     at: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--at",
             metavar="POSITION",
             help="The last position it holds, as `gapless status` prints positions.",
             show_default=False,
         ),
-    ],
-    reason: Reason,
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            "--before",
+            metavar="POSITION",
+            help="Or the first one that it does not hold: for one that is complete before a position.",
+            show_default=False,
+        ),
+    ] = None,
     operator: Operator = None,
     dry_run: DryRun = False,
     job: JobOption = None,
@@ -88,15 +98,17 @@ def seal(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """State that a partition holds nothing beyond POSITION.
+    """State that a partition holds nothing beyond POSITION: --at or --before it.
 
     Once it is read that far it leaves by the next cutover, and the frontier is labelled asserted from there on.
     """
     from gapless.epoch_document import sealed_document
 
     require_reason(reason, "an operator's seal", "gapless epoch seal")
+    _require_one_end(at, before)
     with _epochs(job, store, scope, readonly=dry_run) as epochs:
-        sealed = epochs.seal(partition, at, reason, operator, dry_run=dry_run)
+        end = _end(at, before, epochs.domain)
+        sealed = epochs.seal(partition, end, reason, operator, dry_run=dry_run)
         document = sealed_document(sealed, epochs.domain, dry_run=dry_run)
     _tell(document, seal_lines(document), as_json=as_json)
 
@@ -124,6 +136,28 @@ def rebuild(
         rebuilt = epochs.rebuild(reason, operator, identity=identity, dry_run=dry_run)
         document = rebuilt_document(rebuilt, epochs.domain, dry_run=dry_run)
     _tell(document, rebuild_lines(document), as_json=as_json)
+
+
+def _require_one_end(at: str | None, before: str | None) -> None:
+    if (at is None) == (before is None):
+        from gapless.errors import ConfigurationError
+
+        raise ConfigurationError(
+            "an operator's seal needs --at or --before" + ("" if at is None else ", and not both"),
+            where="in `gapless epoch seal`",
+            remedy="--at the last position that the partition holds, or --before the first one it does not",
+        )
+
+
+def _end(at: str | None, before: str | None, domain: "Domain") -> "Bound":
+    """Where the partition ends. Raises PositionError."""
+    from gapless.progress import Bound
+
+    if before is not None:
+        return Bound.before(domain.from_text(before))
+    if at is None:
+        raise AssertionError("no end was given")
+    return Bound.through(domain.from_text(at))
 
 
 def _identity(path: Path) -> "ScopeIdentity":

@@ -217,6 +217,22 @@ class TestSeal:
         frontier = gapless("status", "--json").document["frontier"]
         assert (frontier["position"], frontier["basis"]) == ("120", "asserted")
 
+    def test_one_that_vanished_at_an_exclusive_bound_is_sealed_right_there(
+        self, gapless: Gapless, orders: Any, job: Path
+    ) -> None:
+        """Its last position is not known, and there may be none before the bound that has a name: only where it ends is."""
+        orders.begin("a", "b")
+        orders.promote("a", 120)
+        orders.promote("b", 90, bound=Bound.before(100))
+        orders.publish()
+        orders.observe("a")
+        ran = self.seal(gapless, "b", "--before", "100", "--json")
+        assert (ran.exit_status, ran.document["sealed"]) == (0, {"position": "100", "inclusive": False})
+        assert gapless("epoch", "cutover", "--json").document["left"] == ["b"]
+        orders.publish()
+        frontier = gapless("status", "--json").document["frontier"]
+        assert (frontier["position"], frontier["basis"]) == ("120", "asserted")
+
     def test_a_dry_run_checks_and_changes_nothing(self, gapless: Gapless, changed: Any) -> None:
         before = contents(changed)
         ran = self.seal(gapless, "b", "--at", "100", "--dry-run")
@@ -231,7 +247,9 @@ class TestSeal:
             (["b", "--at", "99"], "a seal through 99 lies behind the bound of partition 'b'"),
             (["b", "--at", "soon"], "soon"),
             (["b", "--at", "1e3"], "1e3"),
+            (["b", "--before", "100"], "a seal before 100 lies behind the bound of partition 'b'"),
             (["b"], "--at"),
+            (["b", "--at", "100", "--before", "101"], "--before"),
             ([], "PARTITION"),
         ],
     )
