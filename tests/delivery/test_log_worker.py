@@ -58,6 +58,21 @@ def test_new_shards_and_new_rows_are_found(log_engine: Engine) -> None:
     assert [(shard, through) for shard, _, through, _ in seen] == [("a", 1), ("b", 2), ("a", 3)]
 
 
+def test_ids_that_are_given_out_again_are_found_in_shards_that_were_dormant(postgres_engine: Engine) -> None:
+    log = installed(postgres_engine)
+    seen: list[tuple[Any, ...]] = []
+    worker = Worker(log, lambda *given: seen.append(given), rows=1)
+    for shard in ("a", "a", "b"):
+        add(postgres_engine, shard, ["delivered"])
+    worker.round()
+    run(postgres_engine, "TRUNCATE conversations RESTART IDENTITY")
+    for shard in ("new", "new", "b", "b"):
+        add(postgres_engine, shard, ["delivered"])
+    seen.clear()
+    worker.round()
+    assert seen == [("b", 3, 4, 1), ("new", 0, 2, 2)] or seen == [("new", 0, 2, 2), ("b", 3, 4, 1)]
+
+
 def test_dormant_shards_are_not_asked_again(log_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     log = installed(log_engine)
     for number in range(5):

@@ -130,13 +130,29 @@ def test_a_serial_column_is_no_identity(connection: Connection) -> None:
     assert names(connection, "identity") == ["explicit_ids"]
 
 
-@pytest.mark.parametrize("default", ["DROP DEFAULT", "SET DEFAULT 7", "SET DEFAULT nextval('another')"])
+@pytest.mark.parametrize(
+    "default",
+    [
+        "DROP DEFAULT",
+        "SET DEFAULT 7",
+        "SET DEFAULT nextval('another')",
+        "SET DEFAULT 1000 - nextval('log_id_seq')",
+        "SET DEFAULT nextval('log_id_seq') - nextval('another')",
+        "SET DEFAULT coalesce(7, nextval('log_id_seq'))",
+    ],
+)
 def test_a_serial_column_that_its_sequence_does_not_fill_is_refused(
     connection: Connection, default: str
 ) -> None:
     create(connection, SERIAL)
     run(connection, "CREATE SEQUENCE another", f"ALTER TABLE log ALTER COLUMN id {default}")
     assert names(connection, "serial") == ["foreign_default"]
+
+
+def test_a_serial_column_may_cast_what_its_sequence_gives(connection: Connection) -> None:
+    create(connection, SERIAL)
+    run(connection, "ALTER TABLE log ALTER COLUMN id SET DEFAULT CAST(nextval('log_id_seq') AS integer)")
+    assert names(connection, "serial") == []
 
 
 def test_a_serial_column_in_steps_is_filled_by_someone_else(connection: Connection) -> None:

@@ -54,6 +54,10 @@ def test_a_trigger_on_sqlite_cannot_change_an_id(connection: Connection) -> None
             "not_autoincrement",
         ),
         (SAFE.replace("NOT NULL", ""), "nullable_shard"),
+        (
+            SAFE.replace("id INTEGER", "number INTEGER").replace("shard", "id INTEGER, shard"),
+            "not_autoincrement",
+        ),
     ],
 )
 def test_an_unsafe_definition_is_named(connection: Connection, definition: str, setup: str) -> None:

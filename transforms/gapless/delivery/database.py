@@ -45,6 +45,12 @@ class LogDatabase:
     a transaction. A connection serves one thread at a time, and the others wait."""
 
     def __init__(self, of: str | URL | Engine | Connection) -> None:
+        if not isinstance(of, str | URL | Engine | Connection):
+            raise ConfigurationError(
+                f"{of!r} is no database",
+                where="database",
+                remedy="give a SQLAlchemy URL, engine or connection",
+            )
         self._owned = isinstance(of, str | URL)
         self._connection = of if isinstance(of, Connection) else None
         self._turn = threading.RLock()

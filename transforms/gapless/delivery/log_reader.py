@@ -15,7 +15,7 @@ from gapless.delivery.settled import Barrier, OpenWriter
 from gapless.delivery.setups import refuse_unsafe, watch
 from gapless.delivery.statements import Indexes, Statements, statements
 from gapless.delivery.violations import shard_of
-from gapless.errors import DatabaseUnavailable
+from gapless.errors import DatabaseUnavailable, UnsafeSetup
 from gapless.progress import DeliveryBlocker, DeliveryFrontier, delivered_through
 
 _ATTEMPTS = 3
@@ -134,10 +134,23 @@ class LogReader:
 
     def shards(self, connection: Connection) -> list[Shard]:
         known = self.ready(connection)
-        with_rows = [shard_of(shard) for (shard,) in execute(connection, known.shards, {})]
+        with_rows = [self.shard_found(shard) for (shard,) in execute(connection, known.shards, {})]
         seen = set(with_rows)
         covered = (shard_of(shard) for (shard,) in execute(connection, known.covered_shards, {}))
         return with_rows + [shard for shard in covered if shard not in seen]
+
+    def shard_found(self, value: object) -> Shard:
+        """A shard of a row, as the driver gives it. Raises UnsafeSetup for one that SQLite keeps under another type than its
+        column's: nobody can ask for it, so that its rows would be in no range."""
+        kind = self.log.shard_kind
+        if kind == "uuid" or isinstance(value, int if kind == "integer" else str):
+            return shard_of(value)
+        raise UnsafeSetup(
+            f"shard {value!r} is kept as {type(value).__name__}, and column {self.log.shard} is {kind}: its rows are in no range",
+            where=self.log.where,
+            remedy="write it anew as the column's type; a STRICT table lets no other in",
+            setup="shard_of_another_type",
+        )
 
 
 def _blocker(

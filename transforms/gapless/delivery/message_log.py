@@ -31,6 +31,9 @@ from gapless.progress import (
     table_frontier,
 )
 
+_INTEGERS = range(-(2**63), 2**63)
+"""What the widest column of either database takes."""
+
 
 class MessageLog:
     """A table whose rows are delivered in any order, followed without gaps.
@@ -214,7 +217,7 @@ class MessageLog:
 
         def look(connection: Connection) -> list[Shard]:
             rows = execute(connection, self._reader.ready(connection).shards_between, names)
-            return [violations.shard_of(shard) for (shard,) in rows]
+            return [self._reader.shard_found(shard) for (shard,) in rows]
 
         return self._database.read(look)
 
@@ -351,9 +354,10 @@ class LogRef:
 def shard_key(log: ReflectedLog, shard: object) -> Shard:
     """`shard` as the column's values are written here: an integer, a text, or a UUID as its text."""
     kind = log.shard_kind
-    if kind == "integer" and isinstance(shard, int) and not isinstance(shard, bool):
+    if kind == "integer" and isinstance(shard, int) and type(shard) is not bool and shard in _INTEGERS:
         return shard
-    if kind == "text" and isinstance(shard, str) and "\0" not in shard:
+    # SQLite keeps a text with such a character, and PostgreSQL takes none.
+    if kind == "text" and isinstance(shard, str) and (log.dialect == "sqlite" or "\0" not in shard):
         return shard
     if kind == "uuid" and isinstance(shard, UUID | str):
         try:

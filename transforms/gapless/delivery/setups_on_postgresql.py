@@ -1,5 +1,6 @@
 """What is unsafe about a log on PostgreSQL: one statement over the catalogue, one row of facts, one rule each."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,9 @@ JOIN pg_sequence AS q ON q.seqrelid = s.oid
 CROSS JOIN {sequence_name} AS v
 WHERE c.oid = {relation}
 """
+
+# As PostgreSQL writes a default back. Whatever else it computes, ids would not come in the sequence's order.
+_ONLY_NEXTVAL = re.compile(r"\(*nextval\('(?:[^']|'')+'::regclass\)\)?(?:::\w+)?\)*")
 
 _FIRST_ROW = "SELECT {id} FROM {table} WHERE {id} < 1 LIMIT 1"
 
@@ -170,7 +174,8 @@ def _from_elsewhere(facts: Any, log: ReflectedLog) -> Iterator[Found]:
             if facts.identity == "d"
             else f"{column} ADD GENERATED ALWAYS AS IDENTITY, or declare ids: serial, your word that no statement does",
         )
-    if log.log.ids == "serial" and not facts.identity and not facts.default_of_sequence:
+    by_sequence = facts.default_of_sequence and _ONLY_NEXTVAL.fullmatch(facts.default_sql)
+    if log.log.ids == "serial" and not facts.identity and not by_sequence:
         yield (
             "foreign_default",
             f"column {log.id} is filled by {facts.default_sql or 'no default'}, not by its sequence {log.sequence_sql}",

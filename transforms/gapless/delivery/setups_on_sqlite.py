@@ -1,7 +1,8 @@
 """What is unsafe about a log on SQLite: the table's own definition, and how the connection reads."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -30,7 +31,10 @@ def unsafe(
         raise NotAMessageLog(
             "the table is gone", where=log.where, remedy="check the log: gapless delivery check"
         )
-    found = [*_given_out(log, definition), *_seen(log, connection), *_held(log, connection)]
+    columns = connection.exec_driver_sql(
+        f"PRAGMA {quoted(log.schema)}.table_xinfo({quoted(log.table)})"
+    ).all()
+    found = [*_given_out(log, definition, columns), *_seen(log, connection), *_held(log, columns)]
     if not found:
         last = SnapshotBarrier(log).settled(connection).id
         if highest_coverage is not None and highest_coverage > last:
@@ -49,13 +53,21 @@ def unsafe(
     )
 
 
-def _given_out(log: ReflectedLog, definition: str) -> Iterator[Found]:
+def _given_out(log: ReflectedLog, definition: str, columns: Sequence[Any]) -> Iterator[Found]:
     # SQLite takes the word in no other place than behind INTEGER PRIMARY KEY.
     if not _AUTOINCREMENT.search(_NOT_WORDS.sub(" ", definition)):
         yield (
             "not_autoincrement",
             f"column {log.id} is not AUTOINCREMENT: the id of a deleted row is given out again",
             f"declare it {log.id_sql} INTEGER PRIMARY KEY AUTOINCREMENT",
+        )
+        return
+    given_out = next(name for _, name, _, _, _, key, *_ in columns if key)
+    if given_out != log.id:
+        yield (
+            "not_autoincrement",
+            f"column {log.id} is filled by whoever inserts: what is AUTOINCREMENT is {given_out}",
+            f"name {given_out} as the id",
         )
 
 
@@ -79,10 +91,7 @@ def _seen(log: ReflectedLog, connection: Connection) -> Iterator[Found]:
         yield "no_journal", "without a journal nothing can be rolled back", "PRAGMA journal_mode = WAL"
 
 
-def _held(log: ReflectedLog, connection: Connection) -> Iterator[Found]:
-    columns = connection.exec_driver_sql(
-        f"PRAGMA {quoted(log.schema)}.table_xinfo({quoted(log.table)})"
-    ).all()
+def _held(log: ReflectedLog, columns: Sequence[Any]) -> Iterator[Found]:
     required = {name: required for _, name, _, required, *_ in columns}
     if not required.get(log.shard):
         yield (

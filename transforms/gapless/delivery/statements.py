@@ -72,13 +72,17 @@ def statements(
     shard, id_, table = log.shard_sql, log.id_sql, log.table_sql
     open_rows = f"{table} INDEXED BY {quoted(indexes.open)}" if log.dialect == "sqlite" else table
     all_rows = f"{table} INDEXED BY {quoted(indexes.all)}" if log.dialect == "sqlite" else table
+    keys = _keys(log)
+    in_order = ", ".join(keys)
     covered = f"coalesce((SELECT through FROM {own.coverage_sql} WHERE shard = :shard), 0)"
     above = _range(log, covered, ":settled")
     first_open = (
         f"SELECT {id_} AS id, {log.status_sql} AS status FROM {open_rows}\n"
-        f"  WHERE {above}\n  AND {log.open_sql}\n  ORDER BY {shard}, {id_} LIMIT 1"
+        f"  WHERE {above}\n  AND {log.open_sql}\n  ORDER BY {in_order} LIMIT 1"
     )
-    last = f"SELECT {id_} AS id FROM {all_rows}\n  WHERE {above}\n  ORDER BY {shard} DESC, {id_} DESC LIMIT 1"
+    last = (
+        f"SELECT {id_} AS id FROM {all_rows}\n  WHERE {above}\n  ORDER BY {' DESC, '.join(keys)} DESC LIMIT 1"
+    )
     behind = _range(log, None, ":coverage")
     locking = " FOR UPDATE" if log.dialect == "postgresql" else ""
     state = "through, claimed, claimed_count, claimed_sum, covered_count, covered_sum"
@@ -95,7 +99,7 @@ def statements(
         "tally": _tally(log, all_rows),
         "behind": (
             f"SELECT {id_} AS id, {log.status_sql} AS status FROM {open_rows}\n"
-            f"WHERE {behind}\nAND {log.open_sql}\nORDER BY {shard}, {id_} LIMIT :most"
+            f"WHERE {behind}\nAND {log.open_sql}\nORDER BY {in_order} LIMIT :most"
         ),
         "behind_all": (
             "SELECT o.shard AS shard, o.id AS id, o.status AS status FROM (\n"
@@ -138,6 +142,11 @@ def statements(
     return Statements(**{name: write(text) for name, text in texts.items()})
 
 
+def _keys(log: ReflectedLog) -> tuple[str, str]:
+    """Shard and id to order by. With the table's name: alone, either may be what a statement calls another of its columns."""
+    return f"{log.table_sql}.{log.shard_sql}", f"{log.table_sql}.{log.id_sql}"
+
+
 def _range(log: ReflectedLog, after: str | None, through: str) -> str:
     """The rows of one shard with `after` < id <= `through`, both SQL; None: from the lowest id there is."""
     shard, id_ = log.shard_sql, log.id_sql
@@ -153,7 +162,7 @@ def _tally(log: ReflectedLog, all_rows: str) -> str:
     tally = f"SELECT count(*) AS count, CAST(coalesce(sum(id % {SUM_MODULUS}), 0) AS bigint) AS sum FROM"
     rows = f"SELECT {log.id_sql} AS id FROM {all_rows} WHERE {_range(log, ':after', ':through')}"
     # Together with STEADY: in this order, and without sorting, there is one way to read them.
-    ordered = f" ORDER BY {log.shard_sql}, {log.id_sql}" if log.dialect == "postgresql" else ""
+    ordered = f" ORDER BY {', '.join(_keys(log))}" if log.dialect == "postgresql" else ""
     return f"{tally} (\n  {rows}{ordered}\n) AS counted"
 
 

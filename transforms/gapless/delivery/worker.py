@@ -15,6 +15,7 @@ from typing import Protocol
 from gapless.clock import Clock, SystemClock
 from gapless.delivery.coverage import CoveredRange, Shard
 from gapless.delivery.message_log import MessageLog
+from gapless.delivery.settled import Settled
 from gapless.delivery.violations import Violation
 from gapless.errors import CoverageMoved, DatabaseUnavailable
 
@@ -121,7 +122,7 @@ class Worker:
         self._report = report
         self._clock = clock or SystemClock()
         self._live: dict[Shard, None] = {}
-        self._seen: int | None = None
+        self._seen: Settled | None = None
         self._retry_at: dict[Shard, float] = {}
         self._audit_at: float | None = None
 
@@ -208,12 +209,12 @@ class Worker:
         """All of them at first; then those that have new rows, or had something open or too few rows before."""
         if self._shards is not None:
             return list(self._shards)
-        settled = self._log.settled().id
-        if self._seen is None or settled < self._seen:
-            # Below: the server has started anew, and what is settled is learnt again.
+        settled, seen = self._log.settled(), self._seen
+        if seen is None or settled.incarnation != seen.incarnation or settled.id < seen.id:
+            # Another incarnation: ids that were settled may have been given out again, to any shard.
             self._live.update(dict.fromkeys(self._log.shards()))
-        elif settled > self._seen:
-            self._live.update(dict.fromkeys(self._log.shards_between(self._seen, settled)))
+        elif settled.id > seen.id:
+            self._live.update(dict.fromkeys(self._log.shards_between(seen.id, settled.id)))
         self._seen = settled
         return list(self._live)
 
