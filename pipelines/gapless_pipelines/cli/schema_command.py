@@ -13,9 +13,14 @@ from gapless_pipelines.cli.printing import emit_text
 
 class _Document(str, Enum):
     JOB = "job"
+    DELIVERY = "delivery"
     STATUS = "status"
     DATASET = "dataset"
-    DELIVERY = "delivery"
+    EPOCH = "epoch"
+    CUTOVER = "cutover"
+    HISTORY = "history"
+    AUDIT = "audit"
+    DELIVERY_STATUS = "delivery-status"
 
 
 def schema(
@@ -28,8 +33,8 @@ def schema(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Print the JSON Schema of a job file (of one about a message log: delivery; of what status or dataset print with --json), or
-    an example job file."""
+    """Print the JSON Schema of a job file (job; of one about a message log: delivery) or of what a command prints with --json;
+    or an example job file."""
     from gapless_pipelines.job import schema as schemas
 
     if example is not None:
@@ -40,10 +45,6 @@ def schema(
             )
         emit_text(schemas.example(example))
         return
-    made = {
-        _Document.JOB: schemas.job_schema,
-        _Document.STATUS: schemas.status_schema,
-        _Document.DATASET: schemas.dataset_schema,
-        _Document.DELIVERY: schemas.delivery_schema,
-    }[document]()
+    job_files = {_Document.JOB: schemas.job_schema, _Document.DELIVERY: schemas.delivery_schema}
+    made = job_files[document]() if document in job_files else schemas.output_schema(document.value)
     emit_text(json.dumps(made, indent=2))

@@ -1,10 +1,11 @@
-"""The documents that `--json` prints, as models: their keys, and what each value means.
+"""The documents that `--json` prints, as models: their keys, and what each value means. Here `status` and `dataset`; those of
+membership, of an audit and of message logs stand in the modules `output_of_...`.
 
 Positions are canonical text in the scope's domain, as `--through` takes it: decimal integers, RFC 3339 in UTC with the
 domain's full precision, text, or a JSON array of these. Instants (`…_at`, `since`, `as_of`) are RFC 3339 in UTC. A
 later version may add keys; `format` changes where the meaning of one does."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
@@ -15,14 +16,19 @@ Instant: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
-def _known_code(code: str) -> str:
-    if code not in BLOCKER_CODES:
-        raise ValueError("no code of the closed list")
-    return code
+def closed(codes: Collection[str]) -> AfterValidator:
+    """Refuses a code that is not in the list."""
+
+    def known(code: str) -> str:
+        if code not in codes:
+            raise ValueError("no code of the closed list")
+        return code
+
+    return AfterValidator(known)
 
 
 Code: TypeAlias = Annotated[
-    str, AfterValidator(_known_code), WithJsonSchema({"type": "string", "enum": sorted(BLOCKER_CODES)})
+    str, closed(BLOCKER_CODES), WithJsonSchema({"type": "string", "enum": sorted(BLOCKER_CODES)})
 ]
 MemberState: TypeAlias = Literal[
     "not_started", "open", "held", "gap", "ended", "sealed", "replaced", "superseded"

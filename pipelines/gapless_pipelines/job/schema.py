@@ -1,12 +1,23 @@
 """What `gapless schema` prints: JSON Schemas of the job file and of what `--json` gives, and a commented example."""
 
-from importlib import resources
-from typing import Any
+from importlib import import_module, resources
+from typing import Any, Final
 
 from gapless.errors import ConfigurationError
 from gapless_pipelines.job.description import duration_text
 
 EXAMPLES = ("http",)
+
+OUTPUTS: Final = {
+    "status": ("output_documents", "StatusDocument"),
+    "dataset": ("output_documents", "DatasetDocument"),
+    "epoch": ("output_of_membership", "EpochDocument"),
+    "cutover": ("output_of_membership", "CutoverDocument"),
+    "history": ("output_of_membership", "HistoryDocument"),
+    "audit": ("output_of_audit", "AuditDocument"),
+    "delivery-status": ("output_of_delivery", "DeliveryStatusDocument"),
+}
+"""By the word that `gapless schema` takes: module and model of what a command prints with `--json`."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _FROM_VARIABLE = {"type": "string", "pattern": r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$"}
@@ -26,18 +37,11 @@ def delivery_schema() -> dict[str, Any]:
     return {"$schema": _DIALECT, **_for_readers(DeliveryJobConfig.model_json_schema(), variables=True)}
 
 
-def status_schema() -> dict[str, Any]:
-    """The JSON Schema of what `gapless status --json` prints."""
-    from gapless_pipelines.job.output_documents import StatusDocument
-
-    return {"$schema": _DIALECT, **_for_readers(StatusDocument.model_json_schema(), variables=False)}
-
-
-def dataset_schema() -> dict[str, Any]:
-    """The JSON Schema of what `gapless dataset --json` prints."""
-    from gapless_pipelines.job.output_documents import DatasetDocument
-
-    return {"$schema": _DIALECT, **_for_readers(DatasetDocument.model_json_schema(), variables=False)}
+def output_schema(document: str) -> dict[str, Any]:
+    """The JSON Schema of a document of OUTPUTS. Raises KeyError for another one."""
+    module, model = OUTPUTS[document]
+    printed = getattr(import_module(f"gapless_pipelines.job.{module}"), model)
+    return {"$schema": _DIALECT, **_for_readers(printed.model_json_schema(), variables=False)}
 
 
 def example(kind: str) -> str:

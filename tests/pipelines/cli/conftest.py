@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documented import document_of_command, require_documented
 from typer.testing import CliRunner
 
 from gapless.clock import Clock
@@ -60,6 +61,9 @@ class Ran:
 def invoke(*arguments: str, clock: Clock | None = None, env: dict[str, str] | None = None) -> Ran:
     result = CliRunner().invoke(app, list(arguments), obj=clock, env=env)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    document = document_of_command(arguments)
+    if document is not None and "--json" in arguments and result.stdout:
+        require_documented(document, json.loads(result.stdout))
     return Ran(result.exit_code, result.stdout, result.stderr)
 
 

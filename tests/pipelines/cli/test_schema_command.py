@@ -8,7 +8,18 @@ Gapless = Callable[..., Any]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "key"), [([], "source"), (["status"], "blockers"), (["dataset"], "files")]
+    ("arguments", "key"),
+    [
+        ([], "source"),
+        (["delivery"], "delivery"),
+        (["status"], "blockers"),
+        (["dataset"], "files"),
+        (["epoch"], "candidates"),
+        (["cutover"], "accepted"),
+        (["history"], "decisions"),
+        (["audit"], "contradictions"),
+        (["delivery-status"], "shards"),
+    ],
 )
 def test_schemas_are_json_on_standard_output(arguments: list[str], key: str, gapless: Gapless) -> None:
     ran = gapless("schema", *arguments)

@@ -19,7 +19,7 @@ from gapless.store.records import Blocker, Promotion, ScopeIdentity
 from gapless_pipelines.job import load_job
 from gapless_pipelines.job.document import parse_document
 from gapless_pipelines.job.output_documents import DatasetDocument, StatusDocument
-from gapless_pipelines.job.schema import EXAMPLES, dataset_schema, example, job_schema, status_schema
+from gapless_pipelines.job.schema import EXAMPLES, OUTPUTS, example, job_schema, output_schema
 
 BOUND = {"position": "100", "inclusive": True}
 STATUS: dict[str, Any] = {
@@ -145,7 +145,7 @@ def test_defaults_stand_in_the_schema_as_a_file_writes_them() -> None:
 
 
 def test_the_schema_is_json() -> None:
-    for schema in (job_schema(), status_schema(), dataset_schema()):
+    for schema in (job_schema(), *map(output_schema, OUTPUTS)):
         assert json.loads(json.dumps(schema)) == schema
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
@@ -251,7 +251,7 @@ def test_a_status_document_may_have_further_keys_and_neither_frontier_nor_run() 
 
 
 def test_the_schema_of_a_status_lists_the_closed_codes() -> None:
-    codes = status_schema()["$defs"]["BlockerDocument"]["properties"]["code"]["enum"]
+    codes = output_schema("status")["$defs"]["BlockerDocument"]["properties"]["code"]["enum"]
 
     assert codes == sorted(BLOCKER_CODES)
 
