@@ -63,6 +63,25 @@ def test_check_says_what_is_meant_and_writes_nothing(engine: Engine, gapless: Ca
     assert "not installed yet" in gapless("delivery", "check").err
 
 
+@pytest.mark.parametrize("command", ["check", "install", "status", "run", "sql"])
+def test_a_database_that_is_not_there_is_not_created(
+    engine: Engine, gapless: Callable[..., Any], folder: Path, command: str
+) -> None:
+    (folder / "log.yaml").write_text(JOB.replace("app.db", "ap.db"))
+    ran = gapless("delivery", command)
+    assert ran.exit_status == 2
+    assert "there is no file" in ran.err
+    assert str(folder / "ap.db") in ran.err
+    assert not (folder / "ap.db").exists()
+
+
+def test_a_status_that_is_no_text_is_shown_as_one(engine: Engine, gapless: Callable[..., Any]) -> None:
+    run(engine, "UPDATE conversations SET status = x'00ff' WHERE id = 4")
+    gapless("delivery", "install")
+    (shard,) = gapless("delivery", "status", "--json").document["shards"]
+    assert shard["blocker"] == {"id": 4, "code": "non_terminal", "status": "x'00ff'"}
+
+
 def test_check_after_install_shows_every_plan(engine: Engine, gapless: Callable[..., Any]) -> None:
     done = gapless("delivery", "install", "--json").document
     assert len(done["built"]) == 2
@@ -162,7 +181,11 @@ def test_check_audit_counts_what_was_covered(engine: Engine, gapless: Callable[.
             "terminal: [a, a]",
             "log.yaml:6: delivery.terminal: a status is named twice",
         ),
-        ("terminal: [delivered, failed]", "terminal: delivered", "log.yaml:6: delivery.terminal:"),
+        (
+            "terminal: [delivered, failed]",
+            "terminal: delivered",
+            "log.yaml:6: delivery.terminal: a text cannot stand here; allowed: a list",
+        ),
         (
             "shard: channel_key",
             "shrad: channel_key",

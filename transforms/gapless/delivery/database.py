@@ -7,6 +7,7 @@ SQLite: a read is one transaction, a write begins with BEGIN IMMEDIATE under syn
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from gapless.delivery.barrier_session import own_transactions
 from gapless.delivery.failures import ConnectionBroke, database_error
-from gapless.errors import ConfigurationError, NotAMessageLog
+from gapless.errors import ConfigurationError, DatabaseUnavailable, NotAMessageLog
 
 T = TypeVar("T")
 
@@ -191,6 +192,17 @@ def _engine(url: str | URL) -> Engine:
     if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise ConfigurationError(
             "a database in memory is another one for each connection", where="url", remedy=_REMEDY
+        )
+    if (
+        backend == "sqlite"
+        and not str(parsed.database).startswith("file:")
+        and not Path(str(parsed.database)).exists()
+    ):
+        # SQLite would create an empty one, and nobody would know why it holds no table.
+        raise DatabaseUnavailable(
+            "there is no file of that name",
+            where=f"sqlite:///{parsed.database}",
+            remedy="check the path in the URL: the database of the messages is there before gapless is",
         )
     # Below what the URL itself says.
     defaults = {"sqlite": {"timeout": LOCK_SECONDS}, "postgresql": _PATIENCE}.get(backend, {})

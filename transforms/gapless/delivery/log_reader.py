@@ -105,7 +105,7 @@ class LogReader:
                 continue
             state = coverage.state_of(row)
             through = delivered_through(state.through, settled.id, row.first_open, row.last)
-            blocker = _blocker(row.first_open, row.status, settled.blockers)
+            blocker = _blocker(row.first_open, _status(row.status), settled.blockers)
             frontier = DeliveryFrontier(shard, state.through, through, blocker, settled.id)
             return _Look(frontier, state, settled.incarnation)
         raise DatabaseUnavailable(
@@ -151,6 +151,13 @@ class LogReader:
             remedy="write it anew as the column's type; a STRICT table lets no other in",
             setup="shard_of_another_type",
         )
+
+
+def _status(value: object) -> str | int | None:
+    """As it is told: SQLite may keep one under a type that is neither text nor integer."""
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def _blocker(
