@@ -109,4 +109,3 @@ class JobConfig(BasicsConfig):
         Field(default_factory=dict, description="runner, and Apache Beam's pipeline options by name"),
     ]
     split: NotBuilt = None
-    delivery: NotBuilt = None

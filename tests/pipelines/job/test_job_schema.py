@@ -117,7 +117,7 @@ def test_the_schema_of_a_job_file_knows_every_key_that_loads(good: str) -> None:
     value = parse_document(good, "job.yaml", {"ORDERS_URL": "http://127.0.0.1"}).value
 
     assert list(unknown_keys(job_schema(), job_schema(), value)) == []
-    assert set(job_schema()["properties"]) == {*value, "split", "delivery"}
+    assert set(job_schema()["properties"]) == {*value, "split"}
 
 
 def test_the_schema_refuses_unknown_keys_and_names_what_is_required() -> None:

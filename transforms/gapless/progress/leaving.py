@@ -44,6 +44,7 @@ def in_order(
 
 
 def missing_successor(one: Standing, present: Container[str], departed: Container[str]) -> str | None:
+    """The first of a leaver's successors that is neither `present` nor `departed`, in words; None where nobody lacks."""
     if one.seal is None or one.seal.decommissioned:
         return None
     if one.seal.successors is None:
@@ -55,11 +56,13 @@ def missing_successor(one: Standing, present: Container[str], departed: Containe
 
 
 def waiting_for_successors(one: Standing, present: Container[str], departed: Container[str]) -> MemberBlocker:
+    """Why one that has ended, and is drained, may not leave yet."""
     lack = missing_successor(one, present, departed) or "its successors wait for each other"
     return MemberBlocker("missing_successor", one.partition, lack)
 
 
 def unsealed(one: Standing, show: Show) -> MemberBlocker:
+    """Why one that is no longer listed, or has an end, may not leave yet: it is not drained."""
     detail = (
         "it is not listed, and nobody stated where it ends"
         if one.seal is None

@@ -2,7 +2,7 @@
 
 Entering and leaving are separate. A newcomer enters when it is complete through the published frontier from an explicit
 start. A leaver leaves sealed, drained through its seal, with its successors accounted for. What is decided of one partition
-stands here; how a whole list is reached, in `cutover`.
+stands here; how a list is reached, as far as is proved, in `cutover_step`.
 """
 
 from collections.abc import Collection, Container
