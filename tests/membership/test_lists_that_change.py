@@ -104,3 +104,18 @@ def test_a_first_list_that_is_empty_is_an_error_and_nothing_is_frozen(changing):
         scene.read()
     with scene.store() as store:
         assert store.scope("changing").epoch == 0
+
+
+def test_a_newcomer_that_cannot_be_asked_for_is_held_by_name_and_stops_nobody(changing):
+    """No path leads to `..`: that is one partition's trouble."""
+    scene = changing({"r1": {"a": [1]}}, now=50)
+    scene.read()
+    scene.api.route("r1", {"a": [1, 70], "..": [3]})
+    scene.api.now = 100
+    result = scene.read()
+    assert result.exit_status == 3
+    held = {row.partition: row.blocker.hint for row in result.snapshot.chains if row.blocker}
+    assert list(held) == [".."]
+    assert "segment" in held[".."]
+    (a,) = [row for row in result.snapshot.chains if row.partition == "a"]
+    assert a.bound == Bound.through(100)

@@ -228,9 +228,22 @@ class HttpSession:
             where = f"the list of partitions: GET {self._list_path}"
             answer = self._client.get_json(Request(self._list_path, where=where))
             assignment = self._list.assignment(answer.value, where)
-        for one in assignment.partitions:
-            self._rendered(one.partition, f"partition {one.partition.id}")
+        self._require_a_usable_one(assignment)
         return assignment
+
+    def _require_a_usable_one(self, assignment: Assignment) -> None:
+        """Raises InvalidPage where no partition at all can be asked for: then the job file is wrong, or the whole list. One that
+        cannot, among others, is held by its own name when it is read, and stops nobody else."""
+        refused: InvalidPage | None = None
+        for one in assignment.partitions:
+            try:
+                self._rendered(one.partition, f"partition {one.partition.id}")
+            except InvalidPage as error:
+                refused = refused or error
+            else:
+                return
+        if refused is not None:
+            raise refused
 
     def generation(self) -> str:
         if self._list is None or self._list_path is None or not self._list.names_generation:
