@@ -11,9 +11,10 @@ from sqlalchemy.engine import Connection, RowMapping
 from gapless.progress import Bound, ChainState, Domain, MemberBlocker, Step
 from gapless.store import schema
 from gapless.store.base import StoreBase
+from gapless.store.batches import batches
 from gapless.store.cap import cap_after_cutover
 from gapless.store.listing import departed_successors
-from gapless.store.membership import IDS_PER_STATEMENT, is_changing, is_frozen, live_chains
+from gapless.store.membership import is_changing, is_frozen, live_chains
 from gapless.store.next_step import next_step
 from gapless.store.records import PARTITION, TRANSIT, CutoverResult
 from gapless.store.rows import chain_row, frontier_row, policy_of
@@ -128,9 +129,8 @@ def _carry_out(
 
 
 def _set(connection: Connection, chains: Sequence[int], **values: Any) -> None:
-    for start in range(0, len(chains), IDS_PER_STATEMENT):
-        some = _chain.chain.in_(chains[start : start + IDS_PER_STATEMENT])
-        connection.execute(sa.update(schema.chain).where(some).values(values))
+    for some in batches(chains):
+        connection.execute(sa.update(schema.chain).where(_chain.chain.in_(some)).values(values))
 
 
 def _reroute(connection: Connection, scope: RowMapping, step: Step) -> None:
@@ -155,13 +155,13 @@ def _reroute(connection: Connection, scope: RowMapping, step: Step) -> None:
 
 def _replace_departed(connection: Connection, scope: RowMapping, names: Sequence[str], epoch: int) -> None:
     """Whoever had left in order under a name that was read again: its events stand in the new chain's files."""
-    for start in range(0, len(names), IDS_PER_STATEMENT):
+    for some in batches(names):
         earlier = sa.and_(
             _chain.scope == scope["scope"],
             _chain.lineage == scope["lineage"],
             schema.has_departed(),
             _chain.epoch_out < epoch,
-            _chain.partition.in_(names[start : start + IDS_PER_STATEMENT]),
+            _chain.partition.in_(some),
         )
         connection.execute(sa.update(schema.chain).where(earlier).values(state=ChainState.REPLACED.value))
 

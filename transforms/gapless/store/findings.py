@@ -11,12 +11,11 @@ from gapless.errors import ConfigurationError
 from gapless.progress import Domain
 from gapless.store import schema
 from gapless.store.base import StoreBase, insert_new
+from gapless.store.batches import batches
 from gapless.store.columns import canonical_json
 from gapless.store.records import ChainRow, DeadLetter, Violation
 from gapless.store.rows import chain_row, dead_letter, write_position
 from gapless.store.swaps import ADD_DEAD_LETTERS
-
-_IDS_PER_STATEMENT = 1000
 
 
 class Findings(StoreBase):
@@ -139,11 +138,9 @@ def record_dead_letters(
 def _known_letters(connection: Connection, chain: int, ids: Sequence[str]) -> set[str]:
     column = schema.dead_letter.c
     known: set[str] = set()
-    for start in range(0, len(ids), _IDS_PER_STATEMENT):
-        some = column.event_id.in_(ids[start : start + _IDS_PER_STATEMENT])
-        known.update(
-            connection.execute(sa.select(column.event_id).where(column.chain == chain, some)).scalars()
-        )
+    for some in batches(ids):
+        wanted = sa.select(column.event_id).where(column.chain == chain, column.event_id.in_(some))
+        known.update(connection.execute(wanted).scalars())
     return known
 
 

@@ -12,11 +12,11 @@ from gapless.paging.source import ListedPartition
 from gapless.progress import Domain, bound_text
 from gapless.progress.descent import descent_fault, overlap_fault
 from gapless.store import schema
+from gapless.store.batches import batches
 from gapless.store.next_step import gone_successors
 from gapless.store.records import ChainRow
 
 _WHERE = "the source's list of partitions"
-_NAMES_PER_STATEMENT = 5000
 
 
 def require_new_generation(connection: Connection, scope: RowMapping, generation: str) -> None:
@@ -59,12 +59,10 @@ def require_ends_ahead(connection: Connection, chains: Sequence[int], domain: Do
 
     A certificate alone may run ahead of the end: it says that there is nothing more, which an end does too."""
     column = schema.chain.c
-    for start in range(0, len(chains), _NAMES_PER_STATEMENT):
+    for some in batches(chains):
         behind = (
             sa.select(column.partition, column.seal, column.read_to)
-            .where(
-                column.chain.in_(chains[start : start + _NAMES_PER_STATEMENT]), column.read_to > column.seal
-            )
+            .where(column.chain.in_(some), column.read_to > column.seal)
             .limit(1)
         )
         row = connection.execute(behind).mappings().one_or_none()
@@ -100,7 +98,7 @@ def still_listed(
     domain: Domain,
     generation: str,
     reads_again: bool,
-) -> "StillListed":
+) -> StillListed:
     """The list without those that have left in order and are named still: with the end they left at, or by an operator's word
     and ever since.
 
@@ -136,12 +134,12 @@ def departed_chains(connection: Connection, scope: RowMapping, names: Sequence[s
     """The chains of these partitions that left in order in this lineage."""
     column = schema.chain.c
     found: list[RowMapping] = []
-    for start in range(0, len(names), _NAMES_PER_STATEMENT):
+    for some in batches(names):
         wanted = sa.select(schema.chain).where(
             column.scope == scope["scope"],
             column.lineage == scope["lineage"],
             schema.has_departed(),
-            column.partition.in_(names[start : start + _NAMES_PER_STATEMENT]),
+            column.partition.in_(some),
         )
         found += connection.execute(wanted).mappings()
     return found

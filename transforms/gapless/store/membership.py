@@ -13,6 +13,7 @@ from gapless.paging.source import Assignment, ListedPartition
 from gapless.progress import Domain
 from gapless.store import schema
 from gapless.store.base import StoreBase
+from gapless.store.batches import batches
 from gapless.store.cap import first_cap, next_cap
 from gapless.store.listing import (
     facts_of,
@@ -25,7 +26,6 @@ from gapless.store.records import PARTITION, MembershipPolicy, Observed
 from gapless.store.rows import chain_row, frontier_row
 from gapless.store.transit import follow_transit, new_chain
 
-IDS_PER_STATEMENT = 5000
 _FACTS = ("fields", "seal", "seal_basis", "successors", "parents")
 _SET_FACTS = (
     sa.update(schema.chain)
@@ -292,9 +292,9 @@ def _update_chains(
 
 def _name(connection: Connection, chains: Sequence[int], observation: int) -> None:
     """The latest list names them, also where they have left: whoever is named from list to list is no id used again."""
-    for start in range(0, len(chains), IDS_PER_STATEMENT):
-        some = schema.chain.c.chain.in_(chains[start : start + IDS_PER_STATEMENT])
-        connection.execute(sa.update(schema.chain).where(some).values(listed=observation))
+    for some in batches(chains):
+        named = schema.chain.c.chain.in_(some)
+        connection.execute(sa.update(schema.chain).where(named).values(listed=observation))
 
 
 def _record_observation(
