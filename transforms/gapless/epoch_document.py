@@ -4,7 +4,7 @@ Every key is always there; what is not known is null. What is missing for a cuto
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gapless.explain import candidates_of, lowest_first, members_of
 from gapless.membership_change import change_of
@@ -18,10 +18,7 @@ from gapless.status_document import (
     superseded_value,
 )
 from gapless.store.next_step import routing_proof, transit_of
-from gapless.store.records import ChainRow, CutoverResult, FrontierRow, Snapshot
-
-if TYPE_CHECKING:
-    from gapless.epochs import Rebuilt, Sealed
+from gapless.store.records import ChainRow, CutoverResult, FrontierRow, Rebuilt, Sealed, Snapshot
 
 _NOT_FROZEN = MemberBlocker("not_started", "", "no run has frozen the list of partitions yet")
 _PROOFS = {"Moves": "moves", "Handoff": "handoff", "ReadingAgain": "reading_again"}
@@ -78,7 +75,7 @@ def cutover_document(result: CutoverResult, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def sealed_document(sealed: "Sealed", domain: Domain, *, dry_run: bool) -> dict[str, Any]:
+def sealed_document(sealed: Sealed, domain: Domain, *, dry_run: bool) -> dict[str, Any]:
     """An operator's word on where a partition ends."""
     return {
         "format": FORMAT,
@@ -91,7 +88,7 @@ def sealed_document(sealed: "Sealed", domain: Domain, *, dry_run: bool) -> dict[
     }
 
 
-def rebuilt_document(rebuilt: "Rebuilt", domain: Domain, *, dry_run: bool) -> dict[str, Any]:
+def rebuilt_document(rebuilt: Rebuilt, domain: Domain, *, dry_run: bool) -> dict[str, Any]:
     """A rebuild: `lineage` is the new one, `differences` what its identity has taken over from the job."""
     return {
         "format": FORMAT,

@@ -9,7 +9,6 @@
 The same as `gapless epoch`. What is refused changes nothing.
 """
 
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -19,33 +18,13 @@ from gapless.operator_name import operator_name
 from gapless.progress import Bound
 from gapless.store.records import (
     CutoverResult,
-    IdentityDifference,
+    Rebuilt,
     ScopeIdentity,
+    Sealed,
     Snapshot,
     SupersededLineage,
 )
 from gapless.store_ref import StoreRef, store_ref
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """An operator's word that a partition holds nothing beyond `at`; it leaves at a cutover once it is promoted that far."""
-
-    scope: str
-    partition: str
-    at: Bound
-    reason: str
-    operator: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """A rebuild: `superseded` is what it has ended, `lineage` the new one, `differences` what the identity took over."""
-
-    scope: str
-    lineage: int
-    superseded: SupersededLineage
-    differences: tuple[IdentityDifference, ...]
 
 
 class Epochs:

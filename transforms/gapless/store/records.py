@@ -320,3 +320,24 @@ class CutoverResult:
     left: Sequence[str] = ()
     replaced: Sequence[str] = ()
     missing: Sequence[MemberBlocker] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """An operator's word that a partition holds nothing beyond `at`; it leaves at a cutover once it is promoted that far."""
+
+    scope: str
+    partition: str
+    at: Bound
+    reason: str
+    operator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A rebuild: `superseded` is what it has ended, `lineage` the new one, `differences` what the identity took over."""
+
+    scope: str
+    lineage: int
+    superseded: SupersededLineage
+    differences: tuple[IdentityDifference, ...]
