@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from message_tables import add, create_table, open_log, run
+from message_tables import add, create_table, installed, open_log, run
 from sqlalchemy.engine import Engine
 
 from gapless.delivery import CoveredRange, DeliveryBlocker, Worker
-from gapless.errors import ConfigurationError, UnsafeSetup
+from gapless.errors import ConfigurationError, NotAMessageLog, UnsafeSetup
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,16 @@ def test_a_text_shard_on_sqlite_may_hold_any_character(sqlite_engine: Engine) ->
         CoveredRange("a", 0, 2, 1),
         CoveredRange("a\0b", 0, 1, 1),
     ]
+
+
+@pytest.mark.parametrize("column", ["id", "channel_key", "status"])
+def test_a_column_that_is_renamed_while_a_worker_works_ends_its_work(log_engine: Engine, column: str) -> None:
+    log = installed(log_engine)
+    seen: list[object] = []
+    worker = Worker(log, lambda *given: seen.append(given), rows=1)
+    worker.round()
+    add(log_engine, "a", ["delivered"])
+    run(log_engine, f"ALTER TABLE conversations RENAME COLUMN {column} TO another")
+    with pytest.raises(NotAMessageLog, match="column"):
+        worker.run()
+    assert seen == []

@@ -10,6 +10,7 @@ class ConnectionBroke(DatabaseUnavailable):
 
 
 _AGAIN = "try again when the database is up: what is claimed or covered stays"
+_COLUMN = "look what has changed: gapless delivery check"
 
 _POSTGRESQL: dict[str, tuple[type[MessageLogError], str, str]] = {
     "28": (DatabaseUnavailable, "the server refuses the login", "check user, password and pg_hba.conf"),
@@ -20,6 +21,7 @@ _POSTGRESQL: dict[str, tuple[type[MessageLogError], str, str]] = {
         "a table is missing",
         "`gapless delivery install JOB`, or MessageLog.install(), creates gapless's own",
     ),
+    "42703": (NotAMessageLog, "a column is missing", _COLUMN),
     "25006": (NotAMessageLog, "the server only reads", "connect to the primary"),
     "22": (NotAMessageLog, "a value does not fit its column", "give the shard as the table has it"),
     "40": (DatabaseUnavailable, "the server gave the transaction up", _AGAIN),
@@ -41,6 +43,8 @@ _SQLITE: tuple[tuple[str, type[MessageLogError], str, str], ...] = (
     ("unable to open", DatabaseUnavailable, "the file cannot be opened", "check the path in the URL"),
     ("not a database", NotAMessageLog, "the file is no SQLite database", "check the path in the URL"),
     ("malformed", NotAMessageLog, "the database is damaged", "restore it from a backup"),
+    ("no such column", NotAMessageLog, "a column is missing", _COLUMN),
+    ("no query solution", NotAMessageLog, "an index no longer has the columns of the log", _COLUMN),
     (
         "no such index",
         NotAMessageLog,

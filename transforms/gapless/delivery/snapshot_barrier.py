@@ -20,8 +20,9 @@ class SnapshotBarrier:
 
     def __init__(self, log: ReflectedLog) -> None:
         # What AUTOINCREMENT itself goes by: the larger one of its record, which may have been reset by hand, and the rows.
+        # With the table's name: SQLite takes a quoted name that is no column for a text.
         self._largest = (
-            f"SELECT max(coalesce((SELECT max({log.id_sql}) FROM {log.table_sql}), 0),"  # noqa: S608
+            f"SELECT max(coalesce((SELECT max({log.table_sql}.{log.id_sql}) FROM {log.table_sql}), 0),"  # noqa: S608
             f" coalesce((SELECT max(seq) FROM {log.sequence_sql} WHERE name = {literal(log.table)}), 0))"
         )
 
