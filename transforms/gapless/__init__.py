@@ -10,6 +10,7 @@
     summarise_covered      message logs on Beam, many shards in parallel
     reading        `Progress`: where the frontier is, for programs without Beam
     epochs         `Epochs`: membership by hand: cutover, an operator's seal, a rebuild
+    audit/, history        what is claimed, derived anew from its evidence; and how it came to stand where it does
     testing/       a source that follows a script, a clock that stands still: for tests of one's own
 
 Names are resolved when they are first used, so that `import gapless.progress` needs neither Beam nor Arrow.
