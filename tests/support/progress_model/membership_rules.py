@@ -260,11 +260,11 @@ class MembershipRules:
         """Law: nobody enters who is not complete through what is published, but one that ends at once, drained."""
         drained = row.seal and row.bound >= row.seal
         if scope.frontier > row.bound and not drained:
-            raise Broken(7, f"{row.partition} enters complete through less than is published")
+            raise Broken(6, f"{row.partition} enters complete through less than is published")
 
     def require_drained(self, row: Row) -> None:
         if not row.seal or row.bound < row.seal:
-            raise Broken(7, f"{row.partition} leaves without a certified end that it has been read through")
+            raise Broken(6, f"{row.partition} leaves without a certified end that it has been read through")
 
 
 def closed(row: Row, how: str) -> Row:

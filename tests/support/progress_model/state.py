@@ -68,7 +68,7 @@ class Worker(NamedTuple):
     confirmed: int
 
 
-class Candidate(NamedTuple):
+class PendingPublish(NamedTuple):
     """A publish between its snapshot and its lock: the epoch it read, and the minimum of that epoch's members."""
 
     epoch: int
@@ -82,9 +82,19 @@ class Look(NamedTuple):
     epoch: int
 
 
+INVARIANTS = {
+    1: "whatever a published frontier covers has a durable outcome",
+    2: "an event lies in the data set once",
+    3: "bounds and frontiers never go back",
+    4: "the frontier is at most every member's bound",
+    5: "all members are read under the epoch's routing generation",
+    6: "who enters and who leaves is proved, and the cap holds the frontier until then",
+}
+
+
 class Broken(Exception):
-    """An invariant of the design does not hold. `number` is its number there."""
+    """One of INVARIANTS does not hold, by its number."""
 
     def __init__(self, number: int, what: str) -> None:
-        super().__init__(f"invariant {number}: {what}")
+        super().__init__(f"{what}; but {INVARIANTS[number]}")
         self.number = number

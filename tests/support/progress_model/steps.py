@@ -5,7 +5,7 @@ from typing import Any
 
 from progress_model.rules import Rules, outcomes
 from progress_model.source import World
-from progress_model.state import TRANSIT, Broken, Candidate, Look, Page, Row, Scope, Transit, Worker
+from progress_model.state import TRANSIT, Broken, Look, Page, PendingPublish, Row, Scope, Transit, Worker
 
 SOURCE, SCOPE, ROWS, TRANSITS, WORKERS, PUBLISH, LOOKS, DECIDED = range(8)
 """The parts of a state."""
@@ -100,11 +100,11 @@ class Steps:
                 yield f"{label}: lost", None, {}
             return
         if after.bound < row.bound:
-            raise Broken(4, f"the bound of {row.partition} goes back")
+            raise Broken(3, f"the bound of {row.partition} goes back")
         # A file under an older fencing token may have been swept by whoever has taken the chain since.
         durable = outcomes(worker) if worker.fence >= row.fence else 0
         if row.events & durable and self.world.proof in ("again", "none"):
-            raise Broken(3, f"events of {row.partition} are promoted twice")
+            raise Broken(2, f"events of {row.partition} are promoted twice")
         after = after._replace(events=row.events | durable)
         self.reached.add("promoted")
         yield label, None, {ROWS: _with(rows, worker.chain, after)}
@@ -132,22 +132,22 @@ class Steps:
         yield "the events in transit are promoted", None, {TRANSITS: ended}
 
     def publish_steps(
-        self, scope: Scope, rows: tuple[Row, ...], candidate: Candidate | None, decided: Any
+        self, scope: Scope, rows: tuple[Row, ...], pending: PendingPublish | None, decided: Any
     ) -> Iterable[Outcome]:
-        if candidate is None:
+        if pending is None:
             minimum = self.rules.minimum(scope, rows)
             if minimum > scope.frontier:
-                yield f"publisher sees {minimum}", {PUBLISH: Candidate(scope.epoch, minimum)}
+                yield f"publisher sees {minimum}", {PUBLISH: PendingPublish(scope.epoch, minimum)}
             return
         if decided is not None:
             return
-        frontier = self.rules.capped(candidate.minimum, scope.cap)
+        frontier = self.rules.capped(pending.minimum, scope.cap)
         after = {PUBLISH: None}
-        if self.rules.may_publish(scope, candidate.epoch, frontier):
+        if self.rules.may_publish(scope, pending.epoch, frontier):
             if frontier < scope.frontier:
-                raise Broken(4, "the frontier goes back")
+                raise Broken(3, "the frontier goes back")
             if frontier > scope.cap:
-                raise Broken(7, "the frontier passes the cap")
+                raise Broken(6, "the frontier passes the cap")
             self.reached.add("published")
             yield f"publishes {frontier}", {**after, SCOPE: scope._replace(frontier=frontier)}
         else:
@@ -208,7 +208,7 @@ class Steps:
         opened, after, left = self.rules.carry_out(scope, rows, transit, step)
         self._note(step)
         if opened.epoch != scope.epoch + 1:
-            raise Broken(7, "a cutover opens another epoch than the next")
+            raise Broken(6, "a cutover opens another epoch than the next")
         changed: Changed = {SCOPE: opened, ROWS: after, DECIDED: None}
         changed[TRANSITS] = left
         yield f"cutover to epoch {opened.epoch}: {_told(step, rows)}", changed
@@ -232,19 +232,19 @@ class Steps:
         if missing:
             raise Broken(1, f"published {scope.frontier}, without an outcome of events {missing:b}")
         if self.world.proof in ("again", "none") and twice:
-            raise Broken(7, f"the data set holds events {twice:b} twice")
+            raise Broken(2, f"the data set holds events {twice:b} twice")
         for row in rows:
             if row.closed or not row.member:
                 continue
             if row.generation != scope.generation:
-                raise Broken(6, f"{row.partition} is a member under another generation")
+                raise Broken(5, f"{row.partition} is a member under another generation")
             if row.bound < scope.frontier:
-                raise Broken(5, f"published more than {row.partition} has certified")
+                raise Broken(4, f"published more than {row.partition} has certified")
         if scope.frontier > scope.cap:
-            raise Broken(7, "the cap is below the frontier")
+            raise Broken(6, "the cap is below the frontier")
         unproven = scope.observed != scope.generation or any(not r.closed and not r.member for r in rows)
         if unproven and not scope.certified and scope.cap != scope.frontier:
-            raise Broken(7, "the frontier may move while somebody unproven is in sight")
+            raise Broken(6, "the frontier may move while somebody unproven is in sight")
         if unproven:
             self.reached.add("unproven")
         self.reached.add(f"epoch {scope.epoch}")
