@@ -234,7 +234,7 @@ MUTATIONS = (
         patches=((standing, "judge_seal", always(MembershipCode.OK)),),
     ),
     Mutation("a leaver's successors are not waited for", worlds.SPLIT, 1, NobodyCarriesOn),
-    Mutation("a list read before a cutover is noted after it", worlds.SPLIT, 6, NotedLate),
+    Mutation("a list read before a cutover is noted after it", worlds.SPLIT, 2, NotedLate),
     Mutation(
         "nobody asks for the generation of a page",
         worlds.IN_THE_MIDDLE_OF_A_RUN,
