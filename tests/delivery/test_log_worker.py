@@ -131,6 +131,18 @@ def test_a_shard_whose_effect_fails_holds_no_other_one_up_and_gets_the_same_rang
     assert (worker.done.ranges, worker.done.rows) == (3, 7)
 
 
+def test_an_effect_that_would_end_the_process_has_failed(log_engine: Engine) -> None:
+    log = installed(log_engine)
+    add(log_engine, "a", ["delivered"])
+
+    def leave(*given: object) -> None:
+        raise SystemExit(0)
+
+    done = Worker(log, leave, rows=1).round()
+    assert done.held["a"].due == CoveredRange("a", 0, 1, 1)
+    assert (done.ranges, log.coverage("a")) == (0, 0)
+
+
 def test_a_range_that_another_worker_covered_first_is_lost_without_harm(log_engine: Engine) -> None:
     log, rival = installed(log_engine), open_log(log_engine, log_engine.dialect.name)
     add(log_engine, "a", ["delivered"] * 2)
@@ -240,6 +252,15 @@ class Steps:
         sa.event.remove(self._engine, "after_cursor_execute", self._after_statement)
 
 
+@pytest.fixture
+def little_to_collect() -> Iterator[None]:
+    """What is there already stays until the end: a collection looks at what the test itself has made."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("little_to_collect")
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_worker_may_be_killed_at_every_step(log_engine: Engine, tmp_path: Path, after: bool) -> None:
     """Each time more rows become terminal before the next worker begins: without a claim it would take a longer range."""

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -188,3 +189,33 @@ def test_a_claim_waits_for_the_disk_on_sqlite_and_leaves_the_connection_as_it_wa
         assert seen[0] == 2, "FULL"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 0
     engine.dispose()
+
+
+def test_a_claim_in_an_attached_database_waits_for_the_disk_too(sqlite_url: str, tmp_path: Path) -> None:
+    home, other = sa.create_engine(sqlite_url), f"sqlite:///{tmp_path / 'other.db'}"
+    create_table(sa.create_engine(other))
+
+    def attach(driver: Any, _: object) -> None:
+        driver.execute("ATTACH ? AS other", (str(tmp_path / "other.db"),))
+        driver.execute("PRAGMA other.synchronous=OFF")
+
+    sa.event.listen(home, "connect", attach)
+    with home.connect() as connection:
+        log = open_log(connection, "sqlite", schema="other")
+        log.install()
+        connection.exec_driver_sql(
+            "INSERT INTO other.conversations (channel_key, status) VALUES ('a', 'delivered')"
+        )
+        connection.commit()
+        seen: list[int] = []
+
+        def note(connection: sa.Connection, cursor: object, statement: str, *_: object) -> None:
+            if "SET claimed" in statement:
+                driver: Any = connection.connection.driver_connection
+                seen.append(driver.execute("PRAGMA other.synchronous").fetchone()[0])
+
+        sa.event.listen(home, "after_cursor_execute", note)
+        assert log.claim("a") is not None
+        assert seen[0] == 2, "FULL"
+        assert connection.exec_driver_sql("PRAGMA other.synchronous").scalar_one() == 0
+    home.dispose()

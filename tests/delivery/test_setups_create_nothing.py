@@ -122,3 +122,19 @@ def test_coverage_of_another_table_is_found_when_the_log_is_asked(log_engine: En
         with pytest.raises(UnsafeSetup) as caught:
             ask()
         assert caught.value.setup == "coverage_above_sequence"
+
+
+def test_a_session_that_only_reads_by_default(postgres_engine: Engine) -> None:
+    url = postgres_engine.url
+    given = url.query.get("options", "")
+    readers = sa.create_engine(
+        url.update_query_dict({"options": f"{given} -cdefault_transaction_read_only=on"})
+    )
+    with postgres_engine.connect() as connection:
+        connection.exec_driver_sql(POSTGRESQL)
+    before = everything(postgres_engine)
+    with pytest.raises(NotAMessageLog, match="only reads") as caught:
+        MessageLog(readers, table="log", terminal=("delivered",), ids="identity").install()
+    assert everything(postgres_engine) == before
+    assert "default_transaction_read_only" in caught.value.remedy
+    readers.dispose()

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from gapless.delivery.barrier_session import own_transactions
 from gapless.delivery.failures import ConnectionBroke, database_error
+from gapless.delivery.log_table import quoted
 from gapless.errors import ConfigurationError, DatabaseUnavailable, NotAMessageLog
 
 T = TypeVar("T")
@@ -32,6 +33,9 @@ _PATIENCE: dict[str, Any] = {
     "keepalives_interval": "10",
     "keepalives_count": "3",
 }
+
+_FULL = 2
+"""SQLite's number for `PRAGMA synchronous=FULL`."""
 
 _DURABLE = (
     "SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')"
@@ -113,14 +117,14 @@ class LogDatabase:
                     connection.exec_driver_sql(_DURABLE)
                     yield connection
                 return
-            before = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
-            connection.exec_driver_sql("PRAGMA synchronous=FULL")
+            before = _synchronous(connection)
+            _set_synchronous(connection, dict.fromkeys(before, _FULL))
             try:
                 with _transaction(connection, "BEGIN IMMEDIATE"):
                     yield connection
             finally:
                 if not connection.invalidated:
-                    connection.exec_driver_sql(f"PRAGMA synchronous={before:d}")
+                    _set_synchronous(connection, before)
 
     def close(self) -> None:
         """Close what was opened here; an engine or a connection of the user's stays."""
@@ -168,6 +172,19 @@ def _transaction(connection: Connection, begin: str) -> Iterator[None]:
     except BaseException:
         _roll_back(connection)
         raise
+
+
+def _synchronous(connection: Connection) -> dict[str, int]:
+    """Of the main database and of those attached, by name: the log may be in any, and each has its own."""
+    names = [name for _, name, _ in connection.exec_driver_sql("PRAGMA database_list") if name != "temp"]
+    return {
+        name: connection.exec_driver_sql(f"PRAGMA {quoted(name)}.synchronous").scalar_one() for name in names
+    }
+
+
+def _set_synchronous(connection: Connection, levels: Mapping[str, int]) -> None:
+    for name, level in levels.items():
+        connection.exec_driver_sql(f"PRAGMA {quoted(name)}.synchronous={level:d}")
 
 
 def _roll_back(connection: Connection) -> None:

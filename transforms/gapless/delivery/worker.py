@@ -161,7 +161,8 @@ class Worker:
             claimed[:] = [CoveredRange(shard, after, through, rows)]
             try:
                 self._effect(shard, after, through, rows)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
+                # Whoever leaves through the effect would end the run as if all was well.
                 raise _EffectFailed from error
 
         try:
