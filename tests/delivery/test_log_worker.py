@@ -2,6 +2,7 @@
 
 import gc
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
