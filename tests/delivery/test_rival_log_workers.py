@@ -44,6 +44,14 @@ def write(engine: Engine, draw: random.Random, stop: threading.Event) -> None:
     run(engine, "UPDATE conversations SET status = 'failed' WHERE (status IN ('delivered')) IS NOT TRUE")
 
 
+def wait_for_ranges(effect: RememberedRanges, number: int, stop: threading.Event) -> None:
+    """Until the effect has durably seen `number` ranges: a failure where that takes more than a minute."""
+    until = time.monotonic() + 60
+    while len(effect.ranges()) < number:
+        assert time.monotonic() < until, f"no {number} ranges in a minute: {effect.ranges()}"
+        stop.wait(0.05)
+
+
 def history(engine: Engine, folder: Path, *, seconds: float, kills: int, seed: int) -> None:
     draw = random.Random(seed)
     create_table(engine)
@@ -56,11 +64,12 @@ def history(engine: Engine, folder: Path, *, seconds: float, kills: int, seed: i
     writer = threading.Thread(target=write, args=(engine, draw, stop))
     writer.start()
     try:
-        begun = time.monotonic()
-        while not effect.ranges() and time.monotonic() < begun + 60:
-            stop.wait(0.05)
+        wait_for_ranges(effect, 1, stop)
         for _ in range(kills):
+            # What a loaded machine does in a fixed time may be nothing: a kill comes once more has been handed on since the last.
+            handed_on = len(effect.ranges())
             stop.wait(draw.random() * seconds / kills)
+            wait_for_ranges(effect, handed_on + 1, stop)
             number = draw.randrange(len(workers))
             workers[number].kill()
             _, errors = workers[number].communicate()
