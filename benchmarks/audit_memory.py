@@ -94,6 +94,8 @@ def fill(store: Store, records: int) -> None:
         connection.execute(sa.update(schema.chain).values(chain))
         published = BEGUN + timedelta(seconds=records)
         connection.execute(sa.update(schema.scope).values(frontier=end, published_at=published))
+        connection.execute(sa.update(schema.epoch).values(opened_at=BEGUN))
+        connection.execute(sa.update(schema.observation).values(observed_at=BEGUN))
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
 

@@ -73,7 +73,8 @@ class TestEpochs:
     def test_a_successor_that_is_nowhere(self, history: AuditedScope) -> None:
         chain = str(history.chain("b"))
         self.edit(history, 3, lambda proof: proof["left"][chain].update(successors=["x"]))
-        assert found(history, "leaver_unproved", epoch=3).detail.startswith("x, which carries on from it")
+        lost = found(history, "leaver_unproved", epoch=3, partition=None)
+        assert lost.detail.startswith("x, which carries on from it")
 
     def test_successors_that_are_unknown(self, history: AuditedScope) -> None:
         chain = str(history.chain("b"))

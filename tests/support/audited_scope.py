@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 from gapless.audit import AuditReport, audit
-from gapless.effects.files import file_digest
+from gapless.effects.files import OutputFolder, file_digest
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.progress import Bound, ChainState, IntegerDomain
@@ -113,11 +113,10 @@ class AuditedScope:
         return promoted
 
     def _file(self, row: ChainRow, rows: int) -> dict[str, Any]:
-        folder = self.folder / row.partition.replace(" ", "_")
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = OutputFolder(str(self.folder), "orders").of(row.partition)
         new = folder / "new"
         names = [f"{row.chain}-{row.sequence}-{number}" for number in range(rows)]
-        pq.write_table(pa.table({"_event_id": names}), new)
+        pq.write_table(pa.table({"_partition": [row.partition] * rows, "_event_id": names}), new)
         digest = file_digest(new)
         path = folder / f"{row.sequence:09d}-{row.fencing_token}-{digest[:32]}.parquet"
         new.rename(path)

@@ -2,10 +2,13 @@
 
 Law: whatever is derived here uses the rules by which rows are written, and none of the rows' own sums. Bounds are compared as
 they stand now: since they never go back, whoever is below a frontier today was below it when it was published.
+
+Not derived, since no record repeats it: what lists say of a partition besides (`fields`, `parents`; the successors of a chain
+that has not left), and the names in a list that other lists have followed.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from gapless.audit.chains import ChainAudit
@@ -14,8 +17,10 @@ from gapless.audit.epochs import Epochs
 from gapless.audit.files import Looking, judge_dead_letter_files, judge_files, look_at
 from gapless.audit.lists import Lists
 from gapless.audit.members import Members
+from gapless.audit.named import Named
 from gapless.audit.outcomes import judge_outcomes
 from gapless.audit.publishes import Publishes
+from gapless.audit.routing import Routing
 from gapless.audit.scope_row import Decisions, ScopeRow
 from gapless.progress import Bound, Domain
 from gapless.store.evidence import Evidence, Record
@@ -98,14 +103,29 @@ def _judge_claims(evidence: Evidence, checked: Checked) -> Iterator[Contradictio
     checked.epochs = sum(len(one) for one in epochs.of.values())
     rebuilt = {lineage: entry["epoch"] + 1 for lineage, entry in decisions.rebuilds.items()}
     members = Members(domain, epochs, scope, rebuilt, decisions.seals)
-    candidates = yield from _judge_chains(evidence, members, lists, checked)
+    further = Further(Routing(epochs, {chain for chain, _ in decisions.seals}), Named(epochs, rebuilt))
+    candidates = yield from _judge_chains(evidence, members, further, lists, checked)
     yield from members.remaining()
+    yield from further.named.remaining()
     yield from ScopeRow(scope, domain, epochs, decisions, candidates).judge()
     yield from judge_outcomes(evidence, decisions.skips, checked)
 
 
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What is judged of a chain beside its membership."""
+
+    routing: Routing
+    named: Named
+
+    def judge(self, row: Record, audited: ChainAudit) -> Iterator[Contradiction]:
+        found = (*self.routing.judge(row, audited.derived), *self.named.judge(row))
+        for code, detail, epoch in found:
+            yield replace(audited.at(code, detail), epoch=epoch)
+
+
 def _judge_chains(
-    evidence: Evidence, members: Members, lists: Lists, checked: Checked
+    evidence: Evidence, members: Members, further: Further, lists: Lists, checked: Checked
 ) -> Generator[Contradiction, None, bool]:
     """Every chain of every lineage, one after the other. Returns whether there is a live one that has not entered."""
     promotions = _ByChain(evidence.promotions())
@@ -126,6 +146,7 @@ def _judge_chains(
         )
         yield from audited.judge(promotions.of(chain))
         yield from members.judge(row, audited.derived)
+        yield from further.judge(row, audited)
         checked.chains += 1
         checked.promotions += audited.derived.records
         checked.dead_letters += counted

@@ -6,8 +6,10 @@ the certificate kept with it. A page token is compared, and never shown.
 
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from gapless.audit.contradiction import Contradiction, is_key, key_of, shown
+from gapless.audit.files import other_folder
 from gapless.errors import PositionError
 from gapless.progress import ChainState, Domain
 from gapless.progress.keys import NO_BOUND
@@ -22,11 +24,22 @@ _Restarts = dict[int, list[tuple[str | None, str | None]]]
 
 
 @dataclass(slots=True)
+class Under:
+    """What was promoted under one routing generation: how far it was proved and read after the last page of it, as keys, and when
+    the first and the last of them were promoted."""
+
+    bound: bytes
+    read: bytes
+    first: datetime
+    last: datetime
+
+
+@dataclass(slots=True)
 class Derived:
     """What the promotions of one chain prove, as keys; `certified` is what of the bound rests on certificates alone.
 
     `complete`: no record is missing between the first and the last one. `stood_at`: those of the bounds asked for that it ever
-    had. `read_under`: by routing generation, how far it had been read or proved when the last page of it was promoted."""
+    had. `under`: by routing generation, in the order in which they came."""
 
     sequence: int = 0
     token: str | None = None
@@ -42,7 +55,7 @@ class Derived:
     complete: bool = True
     without_outcome: int = 0
     stood_at: set[bytes] = field(default_factory=lambda: {NO_BOUND})
-    read_under: dict[str, bytes] = field(default_factory=dict)
+    under: dict[str, Under] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -57,6 +70,7 @@ class ChainAudit:
     order: Mapping[str, int] = field(default_factory=dict)
     asked: Collection[bytes] = ()
     derived: Derived = field(default_factory=Derived)
+    _misplaced: bool = False
 
     def judge(self, promotions: Iterable[Record]) -> Iterator[Contradiction]:
         """Derive the chain from its records, oldest first, and compare its row."""
@@ -64,6 +78,7 @@ class ChainAudit:
         for record in promotions:
             yield from self._link(record, restarts)
             yield from self._weigh(record)
+            yield from self._place(record)
             self._add(record)
         yield from self._compare_checkpoint(restarts)
         yield from self._compare_claims()
@@ -167,6 +182,20 @@ class ChainAudit:
             if record["basis"] == "certified" and "reason" in evidence:
                 yield self.at("basis_differs", "what an operator asserted counts as certified", sequence)
 
+    def _place(self, record: Record) -> Iterator[Contradiction]:
+        """Said once: whoever bears another name does so with every page."""
+        if self._misplaced or record["path"] is None:
+            return
+        folder = other_folder(record["path"], self.row["scope"], self.row["partition"])
+        if folder is not None:
+            self._misplaced = True
+            said = f"it is partition {self.row['partition']!r}"
+            yield self.at(
+                "checkpoint_differs",
+                f"{said}; its pages were promoted into the folder {folder!r}",
+                record["sequence"],
+            )
+
     def _add(self, record: Record) -> None:
         """The rule by which a promotion moves a chain."""
         derived, bound = self.derived, record["bound"]
@@ -187,7 +216,17 @@ class ChainAudit:
             derived.without_outcome += record["events"] - record["rows"]
         if derived.bound in self.asked:
             derived.stood_at.add(derived.bound)
-        derived.read_under[record["generation"]] = max(derived.bound, derived.read_to)
+        self._add_under(record)
+
+    def _add_under(self, record: Record) -> None:
+        derived, moment = self.derived, record["promoted_at"]
+        read = max(derived.bound, derived.read_to)
+        known = derived.under.get(record["generation"])
+        if known is None:
+            derived.under[record["generation"]] = Under(derived.bound, read, moment, moment)
+        else:
+            known.bound, known.read = derived.bound, read
+            known.first, known.last = min(known.first, moment), max(known.last, moment)
 
     def _compare_checkpoint(self, restarts: _Restarts) -> Iterator[Contradiction]:
         row, derived = self.row, self.derived

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from gapless.audit.clocks import opening_faults
 from gapless.audit.contradiction import Contradiction, key_of, shown
 from gapless.audit.lists import Lists
 from gapless.audit.publishes import Publishes
@@ -35,6 +37,7 @@ class Epoch:
     list_bound: bytes
     frontier: bytes
     basis: str
+    opened_at: datetime
     readable: bool = True
     by: str = ""
     members: int = 0
@@ -51,9 +54,7 @@ class Epoch:
 
 def epoch_of(row: Record, domain: Domain) -> Epoch:
     """Raises ValueError, KeyError, TypeError, AttributeError or PositionError where its proof is not what a cutover writes."""
-    epoch = Epoch(
-        row["lineage"], row["epoch"], row["generation"], row["list_bound"], row["frontier"], row["basis"]
-    )
+    epoch = _bare(row)
     proof = json_object(row["proof"])
     epoch.by = proof["by"]
     if epoch.by == FIRST_LIST:
@@ -70,6 +71,20 @@ def epoch_of(row: Record, domain: Domain) -> Epoch:
     if epoch.routing is not None and epoch.routing["by"] not in _ROUTING:
         raise ValueError(f"{epoch.routing['by']!r} proves no routing")
     return epoch
+
+
+def _bare(row: Record, *, readable: bool = True) -> Epoch:
+    """All but its proof."""
+    return Epoch(
+        row["lineage"],
+        row["epoch"],
+        row["generation"],
+        row["list_bound"],
+        row["frontier"],
+        row["basis"],
+        row["opened_at"],
+        readable=readable,
+    )
 
 
 def _leaving(value: Record, domain: Domain) -> Leaving:
@@ -102,20 +117,13 @@ class Epochs:
             try:
                 epoch = epoch_of(row, self.domain)
             except (ValueError, KeyError, TypeError, AttributeError):
-                epoch = Epoch(
-                    row["lineage"],
-                    row["epoch"],
-                    row["generation"],
-                    row["list_bound"],
-                    row["frontier"],
-                    row["basis"],
-                    readable=False,
-                )
+                epoch = _bare(row, readable=False)
                 yield epoch.says("epoch_edited", "its proof is none that a first list or a cutover leaves")
             yield from self._number(epoch)
             before = self._before(epoch)
             if epoch.readable:
                 yield from self._opening(epoch, before)
+                yield from self._opened_at(epoch)
             yield from self._frontier(epoch)
             self.of.setdefault(epoch.lineage, {})[epoch.number] = epoch
             self.last = epoch
@@ -182,6 +190,17 @@ class Epochs:
             yield epoch.says(
                 "basis_differs", f"it counts as {epoch.basis}, although an operator's word led to it"
             )
+
+    def _opened_at(self, epoch: Epoch) -> Iterator[Contradiction]:
+        last = self.last
+        before = None
+        if last is not None:
+            before = (last.number, last.opened_at, self.publishes.lineage(last.lineage))
+        lists, published = self.lists.lineage(epoch.lineage), self.publishes.lineage(epoch.lineage)
+        for fault in opening_faults(
+            epoch.opened_at, epoch.number, epoch.observation, lists, published, before
+        ):
+            yield epoch.says("epoch_edited", fault)
 
     def _frontier(self, epoch: Epoch) -> Iterator[Contradiction]:
         """A cutover moves no frontier: what stood when it was opened is what had been published before it."""

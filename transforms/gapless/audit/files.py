@@ -4,22 +4,26 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from gapless.audit.contradiction import Checked, Contradiction
 from gapless.store.evidence import Evidence, Record
 from gapless.store.store import Store
 
+_PUBLISHED: Final = re.compile(r"\d{9,}-\d+-[0-9a-f]{32}\.parquet")
 _DIGEST_IN_NAME: Final = re.compile(r"-([0-9a-f]{32})\.parquet$")
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A file as it reads now: its size in bytes, SHA-256 in hex, and rows (None: it is no whole Parquet file)."""
+    """A file as it reads now: its size in bytes, SHA-256 in hex, and rows (None: it is no whole Parquet file).
+
+    `partitions`: the first and the last of the names that its rows give their partition; None where it does not tell."""
 
     size: int
     digest: str
     rows: int | None
+    partitions: tuple[str, str] | None = None
 
 
 class Looking(Protocol):
@@ -37,15 +41,54 @@ def look_at(path: str) -> Look:
 
     digest = file_digest(path)
     try:
-        rows = pq.read_metadata(path).num_rows
+        footer = pq.read_metadata(path)
     except (pa.ArrowException, ValueError, OSError):
         # The file was read a moment ago: Arrow says so, too, of a footer that makes no sense.
-        rows = None
-    return Look(os.stat(path).st_size, digest, rows)
+        return Look(os.stat(path).st_size, digest, None)
+    return Look(os.stat(path).st_size, digest, footer.num_rows, _partitions(footer))
+
+
+def _partitions(footer: Any) -> tuple[str, str] | None:
+    """From the statistics alone: nothing of the rows is read."""
+    from gapless.effects.frozen_schema import PARTITION
+
+    names: list[str] = []
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        for column in range(group.num_columns):
+            chunk = group.column(column)
+            if chunk.path_in_schema != PARTITION:
+                continue
+            found = chunk.statistics
+            if found is None or not found.has_min_max or not isinstance(found.min, str):
+                return None
+            names = [min([found.min, *names[:1]]), max([found.max, *names[1:]])]
+    return (names[0], names[1]) if names else None
+
+
+def other_folder(path: str, scope: str, partition: str) -> str | None:
+    """The folder of a promoted file that lies where files of the scope go, and not where the partition's do; else None.
+
+    >>> name = "000000007-3-0123456789abcdef0123456789abcdef.parquet"
+    >>> other_folder(f"/out/orders/eu%2Fwest/{name}", "orders", "eu/west")
+    >>> other_folder(f"/out/orders/b/{name}", "orders", "a")
+    'b'
+    >>> other_folder(f"/elsewhere/b/{name}", "orders", "a")
+    """
+    folder, name = os.path.split(path)
+    if _PUBLISHED.fullmatch(name) is None:
+        return None
+    from gapless.effects.files import encoded_name
+
+    above, last = os.path.split(folder)
+    ours = os.path.basename(above) == encoded_name(scope)
+    return last if ours and last != encoded_name(partition) else None
 
 
 def judge_files(store: Store, scope: str, look: Looking, checked: Checked) -> Iterator[Contradiction]:
-    """Every file of a data set, and of candidates, which may come into one."""
+    """Every file of a data set, and of candidates, which may come into one. A chain by another name than its rows is told of
+    once."""
+    misnamed = None
     for row in store.promoted_files(scope):
 
         def at(code: str, detail: str, row: Record = row) -> Contradiction:
@@ -61,6 +104,11 @@ def judge_files(store: Store, scope: str, look: Looking, checked: Checked) -> It
             holds = f"it holds {found.size} bytes and {_rows(found)}"
             yield at(
                 "file_rows_differ", f"{holds}; its record says {row['size']} bytes and {row['rows']} rows"
+            )
+        elif found.partitions not in (None, (row["partition"],) * 2) and row["chain"] != misnamed:
+            misnamed = row["chain"]
+            yield at(
+                "checkpoint_differs", f"it is partition {row['partition']!r}; {_whose(*found.partitions)}"
             )
 
 
@@ -105,6 +153,12 @@ def _difference(found: Look, row: Record) -> str:
     if named is not None and found.digest.startswith(named[1]):
         return "the record's digest is not that of the file, which is what its name was made of"
     return f"its content is another one: SHA-256 {found.digest}; promoted was {row['digest']}"
+
+
+def _whose(first: str, last: str) -> str:
+    if first == last:
+        return f"its rows are of {first!r}"
+    return f"its rows are of partitions from {first!r} to {last!r}"
 
 
 def _rows(found: Look) -> str:

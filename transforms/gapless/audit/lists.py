@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from gapless.audit.contradiction import Contradiction, is_key, shown
 from gapless.progress import Domain
@@ -20,16 +21,27 @@ class LineageLists:
     generations: list[str] = field(default_factory=list)
     certified: list[bytes] = field(default_factory=list)
     bounds: list[bytes] = field(default_factory=list)
+    partitions: list[int] = field(default_factory=list)
+    seen: list[datetime] = field(default_factory=list)
+
+    def _place(self, observation: int) -> int | None:
+        at = bisect_right(self.numbers, observation) - 1
+        return at if at >= 0 and self.numbers[at] == observation else None
 
     def generation(self, observation: int) -> str | None:
         """Of the list with that number; None where the lineage has none."""
-        at = bisect_right(self.numbers, observation) - 1
-        return self.generations[at] if at >= 0 and self.numbers[at] == observation else None
+        at = self._place(observation)
+        return None if at is None else self.generations[at]
 
     def bound(self, observation: int) -> bytes:
         """How far the list with that number was certified in the end; b"" where there is none."""
-        at = bisect_right(self.numbers, observation) - 1
-        return self.bounds[at] if at >= 0 and self.numbers[at] == observation else NO_BOUND
+        at = self._place(observation)
+        return NO_BOUND if at is None else self.bounds[at]
+
+    def seen_at(self, observation: int) -> datetime | None:
+        """When the list with that number was first seen; None where the lineage has none."""
+        at = self._place(observation)
+        return None if at is None else self.seen[at]
 
     def certified_by(self, observation: int | None) -> bytes:
         """The highest bound of any list up to that one; None: of all."""
@@ -94,4 +106,6 @@ class Lists:
         lists.numbers.append(number)
         lists.generations.append(generation)
         lists.bounds.append(row["list_bound"])
+        lists.partitions.append(row["partitions"])
+        lists.seen.append(row["observed_at"])
         lists.certified.append(max([row["list_bound"], *lists.certified[-1:]]))

@@ -3,6 +3,7 @@
 Law: a chain that counts in an epoch was promoted at least through whatever was published while it counted.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from gapless.progress import ChainState, Domain
 from gapless.progress.keys import NO_BOUND
 from gapless.store.evidence import Record
 from gapless.store.records import TRANSIT
+from gapless.store.transit import transit_name
 
 _LIVE = (ChainState.OPEN.value, ChainState.HELD.value, ChainState.GAP.value, ChainState.ENDED.value)
 
@@ -78,6 +80,8 @@ class Members:
         if (row["lineage"], row["partition"]) in self._heirs and row["epoch_in"] is not None:
             stay = Stay(row["epoch_in"], row["epoch_out"])
             self._heirs[row["lineage"], row["partition"]].append(stay)
+        if not _names(row["successors"])[1]:
+            yield at("record_damaged", "its successors are no list of names")
         for judged in (self._entering, self._leaving, self._standing, self._publishing, self._ending):
             for code, detail, epoch in judged(row, derived):
                 yield at(code, detail, epoch)
@@ -129,6 +133,10 @@ class Members:
         if routing.get("transit") != row["chain"] or row["epoch_out"] != epoch.number:
             yield "member_unproved", "events in transit count, and no handoff names them", epoch.number
             return
+        named = transit_name(str(routing.get("from")), str(routing.get("to")))
+        if row["partition"] != named:
+            said = f"it is called {row['partition']!r}; the handoff was {named!r}"
+            yield "routing_unproved", said, epoch.number
         if not (derived.sequence > 0 and derived.token is None):
             yield "routing_unproved", "the events in transit were not read to their end", epoch.number
         if self._complete(epoch) != derived.bound:
@@ -184,6 +192,10 @@ class Members:
             )
         if said.successors is None and said.by != "operator":
             yield "leaver_unproved", "it left, and nobody knows who carries on from it", epoch.number
+        heirs, readable = _names(row["successors"])
+        if readable and heirs != said.successors:
+            left, rows = _spelled(said.successors), _spelled(heirs)
+            yield "leaver_unproved", f"it left to {left}; its row says to {rows}", epoch.number
 
     def _standing(self, row: Record, derived: Derived) -> Iterator[tuple[str, str, int | None]]:
         """A member of the present epoch is read under its routing generation; a handoff covers what had been read before it."""
@@ -203,7 +215,8 @@ class Members:
             # What was read under a generation between the two the handoff says nothing of, and does not carry on.
             rank = order.get(str((epoch.routing or {}).get("from")), 0)
             read = max(
-                (to for name, to in derived.read_under.items() if order.get(name, 0) <= rank), default=b""
+                (under.read for name, under in derived.under.items() if order.get(name, 0) <= rank),
+                default=NO_BOUND,
             )
             if read > self._complete(epoch):
                 yield (
@@ -292,3 +305,22 @@ class Members:
 
     def _shown(self, key: bytes) -> str:
         return shown(key, self.domain)
+
+
+def _names(text: str | None) -> tuple[tuple[str, ...] | None, bool]:
+    """Names as they stand in a chain's row, None where they are unknown; and whether they can be read."""
+    try:
+        value = None if text is None else json.loads(text)
+    except ValueError:
+        return None, False
+    if value is None:
+        return None, True
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        return None, False
+    return tuple(value), True
+
+
+def _spelled(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "nobody who is known"
+    return ", ".join(names) or "nobody"

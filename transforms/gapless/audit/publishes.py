@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from gapless.audit.contradiction import Contradiction, is_key, shown
 from gapless.progress import Domain
@@ -12,11 +13,14 @@ from gapless.store.evidence import Record
 
 @dataclass(slots=True)
 class LineagePublishes:
-    """What was published in one lineage: `epochs` in which the frontier moved, with the last `frontiers` and `bases` there."""
+    """What was published in one lineage: `epochs` in which the frontier moved, with the last `frontiers` and `bases` there, and
+    when it first and last did."""
 
     epochs: list[int] = field(default_factory=list)
     frontiers: list[bytes] = field(default_factory=list)
     bases: list[str] = field(default_factory=list)
+    first: list[datetime] = field(default_factory=list)
+    last_at: list[datetime] = field(default_factory=list)
     published_at: object = None
 
     def by(self, epoch: int) -> bytes:
@@ -28,6 +32,13 @@ class LineagePublishes:
         """Whether it rested on an operator's word at the end of that epoch."""
         at = bisect_right(self.epochs, epoch)
         return at > 0 and self.bases[at - 1] == "asserted"
+
+    def moments(self, epoch: int) -> tuple[datetime | None, datetime | None]:
+        """When it first and last moved in that epoch; None where it did not."""
+        at = bisect_right(self.epochs, epoch) - 1
+        if at < 0 or self.epochs[at] != epoch:
+            return None, None
+        return self.first[at], self.last_at[at]
 
     @property
     def last(self) -> bytes:
@@ -77,8 +88,11 @@ class Publishes:
         if known.epochs and epoch <= known.epochs[-1]:
             known.frontiers[-1] = max(frontier, known.frontiers[-1])
             known.bases[-1] = row["basis"]
+            known.last_at[-1] = row["published_at"]
         else:
             known.epochs.append(epoch)
             known.frontiers.append(max(frontier, known.last))
             known.bases.append(row["basis"])
+            known.first.append(row["published_at"])
+            known.last_at.append(row["published_at"])
         known.published_at = row["published_at"]
