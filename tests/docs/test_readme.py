@@ -21,6 +21,8 @@ def test_a_document_runs_as_it_is_written(tmp_path: Path, document: Path) -> Non
     ran = []
     with orders_api() as url:
         environment = {
+            # Both streams go to one pipe here, in the order in which a terminal shows them.
+            "PYTHONUNBUFFERED": "1",
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "ORDERS_URL": url,
