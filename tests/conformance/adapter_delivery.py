@@ -72,6 +72,8 @@ class DeliveryLog:
             self._set_coverage({shard: step["start"]})
         after, through = step["frm"], step["to"]
         code = judge_cover(self._log.coverage(shard), None, after, through)
+        # The case is about the swap: what it covers is settled.
+        self._barrier.id = max(self._barrier.id, through)
         try:
             self._log.cover(CoveredRange(shard, after, through, 0))
         except CoverageMoved:

@@ -16,6 +16,7 @@ from gapless.errors import (
     InsideTransaction,
     MessageLogError,
     NotAMessageLog,
+    NotReached,
 )
 from gapless.progress import Bound, Scalar, Withheld
 
@@ -127,6 +128,36 @@ def test_coverage_moves_by_compare_and_swap(log_engine: Engine) -> None:
         log.cover(CoveredRange("a", 10, 11, 1))
     log.cover(claimed)
     assert log.coverage("a") == 12
+
+
+def test_an_end_that_nobody_claimed_is_covered_only_where_it_is_settled(log_engine: Engine) -> None:
+    log = installed(log_engine)
+    add(log_engine, "a", ["delivered"] * 3)
+    with pytest.raises(NotReached, match=r"\(0, 1000\] is not claimed, and rows are settled through 3 only"):
+        log.cover(CoveredRange("a", 0, 1000, 5))
+    assert run(log_engine, "SELECT * FROM gapless_coverage_conversations") == []
+    log.cover(CoveredRange("a", 0, 3, 3))
+    assert log.coverage("a") == 3
+
+
+def test_a_claimed_end_stays_coverable_when_less_is_settled(log_engine: Engine) -> None:
+    """As after a restart: nothing is known of open writers then."""
+
+    class Forgetful:
+        incarnation_sql = "'x'"
+        through = 3
+
+        def settled(self, connection: sa.Connection) -> Settled:
+            return Settled(self.through, (), "x")
+
+    barrier = Forgetful()
+    log = installed(log_engine, barrier=barrier)
+    add(log_engine, "a", ["delivered"] * 3)
+    claimed = log.claim("a")
+    assert claimed == CoveredRange("a", 0, 3, 3)
+    barrier.through = 0
+    log.cover(claimed)
+    assert log.coverage("a") == 3
 
 
 def test_shards_know_nothing_of_each_other(log_engine: Engine) -> None:

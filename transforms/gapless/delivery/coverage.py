@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from gapless.delivery.database import execute
 from gapless.delivery.statements import STEADY, Statements
-from gapless.errors import CoverageMoved
+from gapless.errors import CoverageMoved, NotReached
 from gapless.progress import CoverCode, judge_cover
 
 Shard = str | int
@@ -92,17 +92,22 @@ def claim(
 
 
 def cover(
-    connection: Connection, statements: Statements, covered: CoveredRange
+    connection: Connection, statements: Statements, covered: CoveredRange, *, settled: int | None
 ) -> tuple[Tally | None, Tally]:
     """Swap the shard's coverage from `after` to `through`, in the transaction of `connection`.
 
-    The tally of the range when it was claimed (None where it was not), and now. Raises CoverageMoved."""
+    `settled` is the settled id, None where it is not known: then only a claimed range is covered. The tally of the range when
+    it was claimed (None where it was not), and now. Raises CoverageMoved, and NotReached for an end that is neither claimed nor
+    settled."""
     shard = covered.shard
     execute(connection, statements.begin_shard, {"shard": shard})
     state = read_state(connection, statements, shard, lock=True) or NEVER_SEEN
     code = judge_cover(state.through, state.claimed, covered.after, covered.through)
     if code is not CoverCode.OK:
         raise coverage_moved(covered, state, code)
+    # What is claimed was settled then, and stays coverable: a restart may give the settled id anew.
+    if state.claimed is None and (settled is None or covered.through > settled):
+        raise not_settled(covered, settled)
     now = tally(connection, statements, shard, covered.after, covered.through)
     values = {
         "shard": shard,
@@ -129,4 +134,14 @@ def coverage_moved(covered: CoveredRange, state: ShardState, code: CoverCode) ->
         what,
         where=f"shard {covered.shard!r}",
         remedy="claim again: what comes back is the range that is due now",
+    )
+
+
+def not_settled(covered: CoveredRange, settled: int | None) -> NotReached:
+    """Why a range that nobody has claimed cannot be covered: rows may still appear in it."""
+    through = "" if settled is None else f", and rows are settled through {settled} only"
+    return NotReached(
+        f"the range ({covered.after}, {covered.through}] is not claimed{through}: it is not covered",
+        where=f"shard {covered.shard!r}",
+        remedy="cover what `claim` returns: its end is settled",
     )

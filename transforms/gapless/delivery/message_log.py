@@ -23,7 +23,7 @@ from gapless.delivery.setups import refuse_unsafe
 from gapless.delivery.sql_text import sql_text
 from gapless.delivery.statements import Indexes
 from gapless.delivery.violations import Violation
-from gapless.errors import ConfigurationError
+from gapless.errors import ConfigurationError, NotReached
 from gapless.progress import (
     Bound,
     DeliveryFrontier,
@@ -192,7 +192,8 @@ class MessageLog:
         """After the effect: the shard's coverage becomes the range's end, durably.
 
         What has changed in the range since it was claimed is recorded, and returned. Raises CoverageMoved where another
-        worker was first; nothing is changed then, and the range is covered or claimed by that one."""
+        worker was first, and NotReached where the end is neither claimed nor at or below the settled id: rows may still appear
+        below it. Nothing is changed then."""
         try:
             return self._cover(covered)
         except ConnectionBroke:
@@ -310,9 +311,16 @@ class MessageLog:
             return attempt()
 
     def _cover(self, covered: CoveredRange) -> tuple[Violation, ...]:
+        try:
+            return self._swap(covered, None)
+        except NotReached:
+            # Nobody has claimed it. Only here the settled id is asked for, outside of any transaction: a claimed end is settled.
+            return self._swap(covered, self.settled().id)
+
+    def _swap(self, covered: CoveredRange, settled: int | None) -> tuple[Violation, ...]:
         with self._database.write() as connection:
             known = self._reader.ready(connection)
-            claimed, now = coverage.cover(connection, known, covered)
+            claimed, now = coverage.cover(connection, known, covered, settled=settled)
             if claimed is None:
                 return ()
             found = violations.range_violation(covered, claimed, now, instant_text(self._clock.now()))
