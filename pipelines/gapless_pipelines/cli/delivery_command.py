@@ -61,7 +61,8 @@ def install_log(
     redeclare: Annotated[
         bool,
         typer.Option(
-            "--redeclare", help="The statuses or columns are meant to differ from what was installed before."
+            "--redeclare",
+            help="The statuses, columns or table are meant to differ from what was installed before.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from gapless.delivery.database import execute
+from gapless.delivery.identity import TableIdentity, refuse_other_table, table_identity
 from gapless.delivery.indexes import build_indexes, find_indexes, usable_indexes
 from gapless.delivery.log_table import ReflectedLog
 from gapless.delivery.own_tables import FORMAT, OwnTables, declaration, tables_ddl
@@ -35,6 +36,15 @@ class Installation:
     tables: tuple[str, ...]
     built: tuple[str, ...]
     indexes: Indexes
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """What was installed: the log's row in gapless's table of logs."""
+
+    format: int
+    declaration: str
+    identity: TableIdentity
 
 
 def refuse_before_anything(connection: Connection, log: ReflectedLog, own: OwnTables) -> None:
@@ -71,7 +81,13 @@ def create_tables(
     ddl = dict(zip((own.registry, own.coverage, own.violation), tables_ddl(log, own), strict=True))
     for name in missing:
         _run(connection, log, ddl[name])
-    values = {"log": log.table, "format": FORMAT, "declaration": declaration(log)}
+    identity = table_identity(connection, log)
+    values = {
+        "log": log.table,
+        "declaration": declaration(log),
+        "relation": identity.relation,
+        "system_identifier": identity.system_identifier,
+    }
     stored = _stored(connection, log, own)
     if stored is None and own.coverage not in missing:
         raise UnsafeSetup(
@@ -82,13 +98,17 @@ def create_tables(
         )
     if stored is None:
         insert = (
-            f"INSERT INTO {own.registry_sql} (log, format, declaration) VALUES (:log, :format, :declaration)"
+            f"INSERT INTO {own.registry_sql} (log, format, declaration, relation, system_identifier)"
+            " VALUES (:log, :format, :declaration, :relation, :system_identifier)"
         )
-        execute(connection, _driver(log, insert), values)
+        execute(connection, _driver(log, insert), {**values, "format": FORMAT})
     elif redeclare:
-        update = f"UPDATE {own.registry_sql} SET declaration = :declaration WHERE log = :log"
-        _refuse_format(stored[0], log)
-        execute(connection, _driver(log, update), {"log": log.table, "declaration": declaration(log)})
+        update = (
+            f"UPDATE {own.registry_sql} SET declaration = :declaration, relation = :relation,"
+            " system_identifier = :system_identifier WHERE log = :log"
+        )
+        _refuse_format(stored.format, log)
+        execute(connection, _driver(log, update), values)
     refuse_other_declaration(connection, log, own)
     return missing
 
@@ -117,7 +137,8 @@ def installed_indexes(connection: Connection, log: ReflectedLog, own: OwnTables)
 
 
 def refuse_other_declaration(connection: Connection, log: ReflectedLog, own: OwnTables) -> None:
-    """Raises NotInstalled where nothing is installed, UnsafeSetup where it is under another declaration or format."""
+    """Raises NotInstalled where nothing is installed, UnsafeSetup where it is under another declaration or format, or for
+    another table."""
     for name in (own.registry, own.coverage, own.violation):
         if not _exists(connection, own, name):
             raise NotInstalled(
@@ -126,9 +147,10 @@ def refuse_other_declaration(connection: Connection, log: ReflectedLog, own: Own
     stored = _stored(connection, log, own)
     if stored is None:
         raise NotInstalled("the log is not installed", where=log.where, remedy=_REMEDY)
-    _refuse_format(stored[0], log)
-    if stored[1] != declaration(log):
-        before, now = json.loads(stored[1]), json.loads(declaration(log))
+    _refuse_format(stored.format, log)
+    refuse_other_table(stored.identity, table_identity(connection, log), log, own)
+    if stored.declaration != declaration(log):
+        before, now = json.loads(stored.declaration), json.loads(declaration(log))
         changed = "; ".join(
             f"{key} was {before.get(key)!r} and is {now[key]!r}" for key in now if before.get(key) != now[key]
         )
@@ -156,10 +178,12 @@ def _refuse_format(stored: int, log: ReflectedLog) -> None:
         )
 
 
-def _stored(connection: Connection, log: ReflectedLog, own: OwnTables) -> tuple[int, str] | None:
-    text = f"SELECT format, declaration FROM {own.registry_sql} WHERE log = :log"
+def _stored(connection: Connection, log: ReflectedLog, own: OwnTables) -> _Registered | None:
+    text = f"SELECT format, declaration, relation, system_identifier FROM {own.registry_sql} WHERE log = :log"
     row = execute(connection, _driver(log, text), {"log": log.table}).one_or_none()
-    return None if row is None else (row.format, row.declaration)
+    if row is None:
+        return None
+    return _Registered(row.format, row.declaration, TableIdentity(row.relation, row.system_identifier))
 
 
 def _exists(connection: Connection, own: OwnTables, name: str) -> bool:

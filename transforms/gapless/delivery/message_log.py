@@ -103,9 +103,9 @@ class MessageLog:
         """Create the two indexes and gapless's own tables, beside the user's; what is there is kept, so that it may run
         every time.
 
-        PostgreSQL's indexes are built concurrently: no insert waits. `redeclare`: the terminal statuses or columns are meant
-        to differ from what was installed before; coverage stays as it is. Raises UnsafeSetup, where they differ and this was
-        not said, where an invalid index stands in the way, and where a plan does not use its index."""
+        PostgreSQL's indexes are built concurrently: no insert waits. `redeclare`: the terminal statuses, the columns or the
+        table itself are meant to differ from what was installed before; coverage stays as it is. Raises UnsafeSetup, where
+        they differ and this was not said, where an invalid index stands in the way, and where a plan does not use its index."""
         with self._database.connection() as connection:
             installing.refuse_before_anything(connection, self._log, self._own)
         with self._database.write() as connection:

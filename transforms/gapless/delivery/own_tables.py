@@ -1,6 +1,7 @@
 """The tables that a message log keeps beside the user's, in its schema: coverage, violations, and what was declared.
 
-gapless_message_log            a row for each log: its columns and terminal statuses, as declared when it was installed
+gapless_message_log            a row for each log: its columns and terminal statuses, as declared when it was installed, and
+                               which table it was installed for
 gapless_coverage_TABLE         a row for each shard: covered through, the end of a claimed range, a tally of what was covered
 gapless_violation_TABLE        what contradicted a coverage: once for each row or range
 """
@@ -92,7 +93,9 @@ def tables_ddl(log: ReflectedLog, own: OwnTables) -> tuple[str, ...]:
         f"CREATE TABLE IF NOT EXISTS {own.registry_sql} (\n"
         "  log text NOT NULL PRIMARY KEY,\n"
         "  format integer NOT NULL,\n"
-        "  declaration text NOT NULL\n"
+        "  declaration text NOT NULL,\n"
+        "  relation bigint,\n"
+        "  system_identifier bigint\n"
         ")",
         f"CREATE TABLE IF NOT EXISTS {own.coverage_sql} (\n"
         f"  shard {log.shard_ddl} NOT NULL PRIMARY KEY,\n"

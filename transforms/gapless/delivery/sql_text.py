@@ -74,8 +74,11 @@ def _part(purpose: str, *texts: str) -> str:
 
 
 def _registration(log: ReflectedLog, own: OwnTables) -> str:
-    values = f"{literal(log.table)}, {FORMAT}, {literal(declaration(log))}"
-    return f"INSERT INTO {own.registry_sql} (log, format, declaration) VALUES ({values}) ON CONFLICT (log) DO NOTHING"
+    names, values = "log, format, declaration", f"{literal(log.table)}, {FORMAT}, {literal(declaration(log))}"
+    if log.dialect == "postgresql":
+        names += ", relation"
+        values += f", CAST(CAST({literal(log.table_sql)} AS regclass) AS oid)"
+    return f"INSERT INTO {own.registry_sql} ({names}) VALUES ({values}) ON CONFLICT (log) DO NOTHING"
 
 
 def _settled(log: ReflectedLog) -> str:
