@@ -26,6 +26,11 @@ _POSTGRESQL: dict[str, tuple[type[MessageLogError], str, str]] = {
     "22": (NotAMessageLog, "a value does not fit its column", "give the shard as the table has it"),
     "40": (DatabaseUnavailable, "the server gave the transaction up", _AGAIN),
     "53": (DatabaseUnavailable, "the server is short of resources", _AGAIN),
+    "54": (
+        NotAMessageLog,
+        "a value is longer than an index takes",
+        "shorten the shard, or declare a column with a digest of it, such as its md5, as the shard",
+    ),
     "55P03": (DatabaseUnavailable, "another session holds a lock", _AGAIN),
     "57": (DatabaseUnavailable, "the server ended the statement", _AGAIN),
     "08": (DatabaseUnavailable, "the connection to the server broke", _AGAIN),

@@ -17,12 +17,6 @@ from gapless.errors import MessageLogError, NotAMessageLog, UnsafeSetup
 _REMEDY = "`gapless delivery install JOB`, or MessageLog.install()"
 
 
-_OWNER = (
-    "SELECT current_user AS role, pg_get_userbyid(c.relowner) AS name, pg_has_role(c.relowner, 'USAGE') AS may"
-    ", current_setting('transaction_read_only') = 'on' AS reads FROM pg_class AS c WHERE c.oid = %(relation)s"
-)
-
-
 class NotInstalled(NotAMessageLog):
     """Gapless's own tables or indexes are not there."""
 
@@ -45,27 +39,6 @@ class _Registered:
     format: int
     declaration: str
     identity: TableIdentity
-
-
-def refuse_before_anything(connection: Connection, log: ReflectedLog, own: OwnTables) -> None:
-    """Raises for what would end an installation half-way: an index that is invalid, a role that may not build one, or a
-    session that only reads."""
-    found = usable_indexes(connection, log, own)
-    if log.dialect == "sqlite" or found.complete is not None:
-        return
-    owner = execute(connection, _OWNER, {"relation": log.relation}).one()
-    if owner.reads:
-        raise NotAMessageLog(
-            "the session only reads by default, and so would the building of indexes",
-            where=log.where,
-            remedy="connect with options=-cdefault_transaction_read_only=off, or to the primary",
-        )
-    if not owner.may:
-        raise NotAMessageLog(
-            f"role {owner.role} does not own the table, and only its owner {owner.name} may build indexes",
-            where=log.where,
-            remedy="install as the owner; whoever works on the log needs no more than SELECT, and what is gapless's own",
-        )
 
 
 def create_tables(

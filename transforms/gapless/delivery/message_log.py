@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from gapless.clock import Clock, SystemClock, instant_text
-from gapless.delivery import coverage, installing, violations
+from gapless.delivery import before_installing, coverage, installing, violations
 from gapless.delivery.barrier import barrier_for
 from gapless.delivery.coverage import CoveredRange, Shard, ShardState
 from gapless.delivery.database import LogDatabase, execute
@@ -107,7 +107,7 @@ class MessageLog:
         table itself are meant to differ from what was installed before; coverage stays as it is. Raises UnsafeSetup, where
         they differ and this was not said, where an invalid index stands in the way, and where a plan does not use its index."""
         with self._database.connection() as connection:
-            installing.refuse_before_anything(connection, self._log, self._own)
+            before_installing.refuse_before_anything(connection, self._log, self._own)
         with self._database.write() as connection:
             created = installing.create_tables(connection, self._log, self._own, redeclare=redeclare)
         with self._database.connection() as connection:
