@@ -1,12 +1,15 @@
 """Every interleaving of fetch, settle, promote, publish, crash, takeover, newcomer, seal, cutover: no state breaks the design."""
 
+import os
+
 import pytest
 from progress_model import worlds
 from progress_model.explorer import Explorer
 from progress_model.rules import Rules
 
-MOST = 6_000_000
-"""Beyond so many states a world of the long tests is cut short, and says so."""
+MOST = int(os.environ.get("GAPLESS_STATES", "250000"))
+"""Beyond so many states a world of the long tests is cut short, and says so. 6,000,000 reach the end of all but two of them, in
+eleven minutes and 1.7 GB."""
 
 HELD_FOR_GOOD = {
     worlds.VANISHED.name,
