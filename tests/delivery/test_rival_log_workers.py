@@ -99,7 +99,7 @@ def test_several_processes_killed_at_random(log_engine: Engine, tmp_path: Path) 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0])
 def test_several_processes_killed_at_random_for_long(log_engine: Engine, tmp_path: Path, seed: int) -> None:
     kills = int(os.environ.get("GAPLESS_KILLS", "200")) // 20
     history(log_engine, tmp_path, seconds=20, kills=kills, seed=seed)

@@ -7,7 +7,7 @@ from progress_model import worlds
 from progress_model.explorer import Explorer
 from progress_model.rules import Rules
 
-MOST = int(os.environ.get("GAPLESS_STATES", "250000"))
+MOST = int(os.environ.get("GAPLESS_STATES", "100000"))
 """Beyond so many states a world of the long tests is cut short, and says so. 6,000,000 reach the end of all but two of them, in
 eleven minutes and 1.7 GB."""
 

@@ -291,7 +291,7 @@ class MembershipMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("histories", "steps"),
-    [(20, 30), pytest.param(60, 40, marks=pytest.mark.soak)],
+    [(20, 30), pytest.param(40, 40, marks=pytest.mark.soak)],
 )
 def test_no_history_leads_to_a_false_frontier_and_each_to_its_end(scene, kit, histories, steps):
     stores = [scene.another() for _ in range(ACTORS + 1)]
