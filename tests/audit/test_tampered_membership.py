@@ -10,45 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from audited_scope import AuditedScope, eventful
+from tampering import HANDOFF, MOVES, READING_AGAIN, assert_clean, found, promoted_under
 
-from gapless.audit import Contradiction
 from gapless.audit.clocks import CLOCKS_APART
 from gapless.effects.files import file_digest
 from gapless.progress import Bound
 from gapless.store import schema
-from gapless.store.records import MembershipPolicy
-
-READING_AGAIN = MembershipPolicy(reading_again=True)
-HANDOFF = MembershipPolicy(handoff=True, reading_again=False)
-MOVES = MembershipPolicy(moves="never behind what is certified")
-
-
-def found(scope: AuditedScope, code: str, **where: Any) -> Contradiction:
-    """The contradiction of that code at that place."""
-    contradictions = scope.audit().contradictions
-    fits = [
-        one
-        for one in contradictions
-        if one.code == code and all(getattr(one, name) == value for name, value in where.items())
-    ]
-    assert fits, [(one.code, one.partition, one.epoch, one.detail) for one in contradictions]
-    return fits[0]
-
-
-def assert_clean(scope: AuditedScope) -> None:
-    report = scope.audit()
-    assert report.clean, report.contradictions
-
-
-def promoted_under(scope: AuditedScope, partition: str, sequence: int | None, generation: str) -> None:
-    """Say of one page, or of all, that it was read under that routing generation."""
-    pages = "" if sequence is None else f" AND sequence = {sequence}"
-    changed = scope.sql(
-        f"UPDATE gapless_promotion SET generation = :generation WHERE chain = :chain{pages}",
-        generation=generation,
-        chain=scope.chain(partition),
-    )
-    assert changed > 0
 
 
 class TestTheGenerationOfAPromotion:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from barrier_scene import Scene
 from own_postgres import OwnServer, own_server
 from sqlalchemy.engine import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
@@ -79,3 +80,11 @@ def sqlite_engine(sqlite_url: str) -> Iterator[Engine]:
     engine = create_engine(sqlite_url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def scene(postgres_of_its_own: OwnServer, own_engine: Engine) -> Iterator[Scene]:
+    """A log in a fresh schema of that server, who asks about it, and its writers."""
+    scene = Scene(postgres_of_its_own, own_engine)
+    yield scene
+    scene.close()

@@ -3,29 +3,15 @@
 import threading
 
 import pytest
-from barrier_scene import INSERT, TABLE, Scene
-from own_postgres import OwnServer
-from sqlalchemy.engine import Engine, create_engine
+from barrier_scene import INSERT, ON_EACH_VERSION, TABLE, Scene
+from sqlalchemy.engine import create_engine
 
 from gapless.delivery import LogTable, Settled, barrier_for
 from gapless.delivery.sequence_barrier import SequenceBarrier
 from gapless.errors import InsideTransaction
 from gapless.testing import ManualClock
 
-# An older major version too: locks, counters and their names are the server's.
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.parametrize(
-        "postgres_of_its_own", [None, 16], indirect=True, ids=["newest", "16"], scope="package"
-    ),
-]
-
-
-@pytest.fixture
-def scene(postgres_of_its_own: OwnServer, own_engine: Engine):
-    scene = Scene(postgres_of_its_own, own_engine)
-    yield scene
-    scene.close()
+pytestmark = ON_EACH_VERSION
 
 
 def test_without_open_writers_everything_given_out_is_settled_at_once(scene: Scene) -> None:

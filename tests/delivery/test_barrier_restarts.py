@@ -1,26 +1,11 @@
 """What was settled dies with the server, the sequence, the table and the privilege that showed it."""
 
 import pytest
-from barrier_scene import TABLE, Scene
-from own_postgres import OwnServer
-from sqlalchemy.engine import Engine
+from barrier_scene import ON_EACH_VERSION, TABLE, Scene
 
 from gapless.errors import NotAMessageLog, UnsafeSetup
 
-# An older major version too: locks, counters and their names are the server's.
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.parametrize(
-        "postgres_of_its_own", [None, 16], indirect=True, ids=["newest", "16"], scope="package"
-    ),
-]
-
-
-@pytest.fixture
-def scene(postgres_of_its_own: OwnServer, own_engine: Engine):
-    scene = Scene(postgres_of_its_own, own_engine)
-    yield scene
-    scene.close()
+pytestmark = ON_EACH_VERSION
 
 
 def selected(scene: Scene) -> str:

@@ -1,6 +1,7 @@
 """A message log on a PostgreSQL of its own, who asks about it, and any number of writers in sessions of their own."""
 
 import psycopg
+import pytest
 from own_postgres import OwnServer
 from sqlalchemy.engine import Engine
 
@@ -10,6 +11,14 @@ TABLE = (
     "CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard text NOT NULL, status text)"
 )
 INSERT = "INSERT INTO log (shard, status) VALUES ('s', 'done')"
+
+# An older major version too: locks, counters and their names are the server's.
+ON_EACH_VERSION = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize(
+        "postgres_of_its_own", [None, 16], indirect=True, ids=["newest", "16"], scope="package"
+    ),
+]
 
 
 class Scene:

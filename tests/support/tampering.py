@@ -6,6 +6,11 @@ from typing import Any
 from audited_scope import AuditedScope
 
 from gapless.audit import Contradiction
+from gapless.store.records import MembershipPolicy
+
+READING_AGAIN = MembershipPolicy(reading_again=True)
+HANDOFF = MembershipPolicy(handoff=True, reading_again=False)
+MOVES = MembershipPolicy(moves="never behind what is certified")
 
 
 def found(scope: AuditedScope, code: str, **where: Any) -> Contradiction:
@@ -33,3 +38,19 @@ def promoted(scope: AuditedScope, partition: str, sequence: int) -> Path:
 def scope_epochs(scope: AuditedScope) -> list[Any]:
     with scope.store.evidence("orders") as evidence:
         return list(evidence.epochs())
+
+
+def assert_clean(scope: AuditedScope) -> None:
+    report = scope.audit()
+    assert report.clean, report.contradictions
+
+
+def promoted_under(scope: AuditedScope, partition: str, sequence: int | None, generation: str) -> None:
+    """Say of one page, or of all, that it was read under that routing generation."""
+    pages = "" if sequence is None else f" AND sequence = {sequence}"
+    changed = scope.sql(
+        f"UPDATE gapless_promotion SET generation = :generation WHERE chain = :chain{pages}",
+        generation=generation,
+        chain=scope.chain(partition),
+    )
+    assert changed > 0
