@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from gapless.progress import Bound, Checkpoint, Frontier, Gaps, Ledger, Membership, Outcome, PageAttempt
+from gapless.progress import Bound, Checkpoint, Frontier, Gaps, Ledger, Membership, PageAttempt, Terminal
 
 Moves = Sequence[tuple[int, int]]
 """(number of the member, position it moves through)"""
@@ -124,7 +124,7 @@ def receipt_cost(pages: int) -> float:
         ledger.offer(PageAttempt(f"g{page}", f"t{page}", f"t{page + 1}", events))
     random.Random(4).shuffle(ids)
     begun = time.process_time()
-    ledger.settle(ids, Outcome.DELIVERED)
+    ledger.settle(ids, Terminal.DELIVERED)
     return (time.process_time() - begun) / len(ids) * 1e6
 
 

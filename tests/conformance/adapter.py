@@ -25,11 +25,11 @@ from gapless.progress import (
     Ledger,
     Membership,
     MembershipCode,
-    Outcome,
     PageAttempt,
     Recent,
     Scalar,
     Seal,
+    Terminal,
     Vector,
     coarsen,
     cutover,
@@ -43,11 +43,11 @@ from gapless.progress import (
 
 Step = Mapping[str, Any]
 OUTCOMES = {
-    "ok": Outcome.DELIVERED,
-    "delivered": Outcome.DELIVERED,
-    "failed": Outcome.DEAD_LETTERED,
-    "dead": Outcome.DEAD_LETTERED,
-    "dead_lettered": Outcome.DEAD_LETTERED,
+    "ok": Terminal.DELIVERED,
+    "delivered": Terminal.DELIVERED,
+    "failed": Terminal.DEAD_LETTERED,
+    "dead": Terminal.DEAD_LETTERED,
+    "dead_lettered": Terminal.DEAD_LETTERED,
 }
 
 STATES = {None: "open", "active": "open", "live": "open"}
@@ -63,7 +63,7 @@ class Scenario:
         self._seen: Recent[tuple[str, Any]] = Recent(10_000)
         # A page is called by a label; another fetch may go by the same one, and is an attempt of its own.
         self._attempts: dict[tuple[str, str], PageAttempt] = {}
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, Terminal] = {}
         self._late: dict[str, list[str]] = {}
         self._axes: dict[str, str] = {}
         self._ranges: dict[str, KeyRange] = {}

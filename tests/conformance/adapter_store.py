@@ -13,9 +13,9 @@ from gapless.progress import (
     Checkpoint,
     IntegerDomain,
     MembershipCode,
-    Outcome,
     Run,
     Seal,
+    Terminal,
     highest,
 )
 from gapless.store import open_store
@@ -108,7 +108,7 @@ class StoreMirror:
             code = "range_trimmed" if state is ChainState.GAP else "source_unavailable"
             assert self._store.hold(self._row(name), state, Blocker(code, "as the case says"))
 
-    def record_receipt(self, name: str, event: str, outcome: Outcome) -> None:
+    def record_receipt(self, name: str, event: str, outcome: Terminal) -> None:
         if name in self._forgotten:
             return
         row = self._row(name)
@@ -117,7 +117,7 @@ class StoreMirror:
         assert self._store.record_receipts(row, {event: outcome.value})
         assert event in self._store.receipts(row.chain)
 
-    def promote(self, name: str, run: Run, outcomes: Mapping[str, Outcome]) -> None:
+    def promote(self, name: str, run: Run, outcomes: Mapping[str, Terminal]) -> None:
         if name in self._forgotten:
             return
         row = self._row(name)
@@ -138,7 +138,7 @@ class StoreMirror:
             dead_letters=[
                 DeadLetter(name, row.sequence, event, position, "as the case says", "{}")
                 for event, position in events
-                if outcomes.get(event) is Outcome.DEAD_LETTERED
+                if outcomes.get(event) is Terminal.DEAD_LETTERED
             ],
             violations=[
                 Violation(

@@ -9,9 +9,9 @@ from gapless.progress import (
     Checkpoint,
     Ledger,
     Offer,
-    Outcome,
     PromotionCode,
     Recent,
+    Terminal,
 )
 
 
@@ -20,10 +20,10 @@ def test_a_page_waits_for_each_of_its_events() -> None:
     ledger.offer(page("g", "t0", "t1", ("a", 1), ("b", 2), certified=Bound.through(2)))
     assert ledger.promotable() is None
     assert ledger.unsettled() == (("a", 1), ("b", 2))
-    ledger.settle(["b"], Outcome.DELIVERED)
+    ledger.settle(["b"], Terminal.DELIVERED)
     assert ledger.unsettled() == (("a", 1),)
     assert ledger.promote("g", token="t0").code is PromotionCode.NOT_TERMINAL
-    ledger.settle(["a"], Outcome.DEAD_LETTERED)
+    ledger.settle(["a"], Terminal.DEAD_LETTERED)
     assert ledger.promote("g", token="t0").code is PromotionCode.OK
     assert ledger.checkpoint == Checkpoint(1, 1, "t1", Bound.through(2))
     assert (ledger.open_pages, ledger.receipts()) == (0, {})
@@ -45,17 +45,17 @@ def test_an_empty_page_is_settled_at_once_and_only_the_end_ends_the_chain() -> N
 
 def test_receipts_may_come_before_their_page_and_in_any_number() -> None:
     ledger = ledger_at("t0")
-    assert ledger.settle(["a", "a"], Outcome.DEAD_LETTERED) == 1
-    assert ledger.settle(["a"], Outcome.DELIVERED) == 0
+    assert ledger.settle(["a", "a"], Terminal.DEAD_LETTERED) == 1
+    assert ledger.settle(["a"], Terminal.DELIVERED) == 0
     assert ledger.counts.repeated_receipts == 2
     ledger.offer(page("g", "t0", "t1", ("a", 1)))
-    assert ledger.receipts() == {"a": Outcome.DEAD_LETTERED}
+    assert ledger.receipts() == {"a": Terminal.DEAD_LETTERED}
     assert ledger.promote("g", token="t0").code is PromotionCode.OK
 
 
 def test_receipts_of_pages_that_have_not_come_are_bounded_and_refused_ones_counted() -> None:
     ledger = ledger_at("t0", early_limit=2)
-    assert ledger.settle(["a", "b", "c"], Outcome.DELIVERED) == 2
+    assert ledger.settle(["a", "b", "c"], Terminal.DELIVERED) == 2
     assert ledger.counts.refused_receipts == 1
     ledger.offer(page("g", "t0", "t1", ("a", 1), ("c", 2)))
     assert ledger.unsettled() == (("c", 2),)
@@ -65,7 +65,7 @@ def test_a_receipt_that_names_its_page_speaks_of_no_other_attempt() -> None:
     ledger = ledger_at("t0")
     ledger.offer(page("A", "t0", "t1", ("a", 1)))
     ledger.offer(page("B", "t0", "t2", ("a", 5)))
-    assert ledger.settle(["a"], Outcome.DELIVERED, page="B") == 1
+    assert ledger.settle(["a"], Terminal.DELIVERED, page="B") == 1
     assert ledger.promote("A", token="t0").code is PromotionCode.NOT_TERMINAL
     assert ledger.promote("B", token="t0").code is PromotionCode.OK
 
@@ -73,7 +73,7 @@ def test_a_receipt_that_names_its_page_speaks_of_no_other_attempt() -> None:
 def test_another_version_of_an_event_is_not_settled_by_the_receipt_of_an_open_one() -> None:
     ledger = ledger_at("t0")
     ledger.offer(page("A", "t0", "t1", ("row", 1)))
-    ledger.settle(["row"], Outcome.DELIVERED)
+    ledger.settle(["row"], Terminal.DELIVERED)
     ledger.offer(page("B", "t1", "t2", ("row", 7)))
     assert ledger.promote("A", token="t0").code is PromotionCode.OK
     assert ledger.promote("B", token="t1").code is PromotionCode.NOT_TERMINAL
@@ -85,7 +85,7 @@ def test_two_attempts_of_one_token_coexist_and_the_loser_goes_with_what_only_it_
     ledger.offer(page("A2", "tA", "tA2", ("b", 2), ("x", 9)))
     ledger.offer(page("B", "t0", "tB", ("a", 1), ("b", 2)))
     ledger.offer(page("B2", "tB", "tA2", ("c", 3)))
-    ledger.settle(["a", "b"], Outcome.DELIVERED)
+    ledger.settle(["a", "b"], Terminal.DELIVERED)
     assert ledger.promote("B", token="t0").code is PromotionCode.OK
     assert ledger.counts.unreachable == 2
     assert ledger.open_pages == 1
@@ -117,9 +117,9 @@ def test_the_receipts_of_a_losing_attempt_serve_the_pages_to_come() -> None:
     ledger = ledger_at("t0")
     ledger.offer(page("A", "t0", "tA", ("a", 1), ("b", 2)))
     ledger.offer(page("B", "t0", "tB", ("a", 1)))
-    ledger.settle(["a", "b"], Outcome.DELIVERED)
+    ledger.settle(["a", "b"], Terminal.DELIVERED)
     assert ledger.promote("B", token="t0").code is PromotionCode.OK
-    assert ledger.receipts() == {"b": Outcome.DELIVERED}
+    assert ledger.receipts() == {"b": Terminal.DELIVERED}
     ledger.offer(page("C", "tB", "tC", ("b", 2)))
     assert ledger.promote("C", token="tB").code is PromotionCode.OK
 
@@ -129,7 +129,7 @@ def test_a_page_that_leads_on_is_promoted_whichever_attempt_led_to_it() -> None:
     ledger.offer(page("next", "t1", "t2", ("b", 2)))
     ledger.offer(page("open", "t0", "t1", ("a", 1), ("missing", 1)))
     ledger.offer(page("done", "t0", "t1", ("a", 1)))
-    ledger.settle(["a", "b"], Outcome.DELIVERED)
+    ledger.settle(["a", "b"], Terminal.DELIVERED)
     run = ledger.promotable()
     assert run is not None
     assert run.names == ("done", "next")
@@ -156,7 +156,7 @@ def test_an_attempt_comes_once() -> None:
     assert ledger.offer(page("g", "t0", "t1", ("a", 1))) is Offer.DUPLICATE
     with pytest.raises(ValueError, match="two attempts are named 'g'"):
         ledger.offer(page("g", "t0", "t1", ("a", 2)))
-    ledger.settle(["a"], Outcome.DELIVERED)
+    ledger.settle(["a"], Terminal.DELIVERED)
     ledger.promote("g", token="t0")
     assert ledger.offer(page("g", "t0", "t1", ("a", 1))) is Offer.REPLAYED
     assert (ledger.counts.duplicates, ledger.counts.replayed) == (1, 1)
@@ -176,7 +176,7 @@ def test_the_durable_row_is_adopted_where_it_is_newer_and_open_pages_go_on_from_
     ledger.offer(page("1", "t0", "t1", ("a", 1)))
     ledger.offer(page("2", "t1", "t2", ("b", 2)))
     ledger.offer(page("3", "t2", "t3", ("c", 3)))
-    ledger.settle(["a", "b", "c"], Outcome.DELIVERED)
+    ledger.settle(["a", "b", "c"], Terminal.DELIVERED)
     assert ledger.adopt(Checkpoint(1, 2, "t2", Bound.through(2)))
     assert not ledger.adopt(Checkpoint(1, 1, "t1", Bound.through(1)))
     assert ledger.open_pages == 1
@@ -219,7 +219,7 @@ def test_only_what_was_committed_may_be_acknowledged_to_the_source() -> None:
 def test_forgetting_open_pages_leaves_the_committed_token_to_read_from() -> None:
     ledger = ledger_at("t0")
     ledger.offer(page("g", "t0", "t1", ("a", 1)))
-    ledger.settle(["a", "early"], Outcome.DELIVERED)
+    ledger.settle(["a", "early"], Terminal.DELIVERED)
     ledger.forget()
     assert (ledger.open_pages, ledger.receipts(), ledger.holds("a")) == (0, {}, False)
     assert ledger.offer(page("again", "t0", "t1", ("a", 1))) is Offer.TAKEN
@@ -230,7 +230,7 @@ def test_what_was_promoted_is_recognised_when_it_comes_again() -> None:
     shared: Recent[tuple[str, object]] = Recent(10)
     first = Ledger(Checkpoint(1, 0, "t0", None), seen=shared)  # type: ignore[arg-type]
     first.offer(page("g", "t0", "t1", ("moved", 80)))
-    first.settle(["moved"], Outcome.DELIVERED)
+    first.settle(["moved"], Terminal.DELIVERED)
     first.promote("g", token="t0")
     second = Ledger(Checkpoint(1, 0, "u0", Bound.through(90)), seen=shared)  # type: ignore[arg-type]
     second.offer(page("h", "u0", "u1", ("moved", 80)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gapless.progress import Bound, Certificate, Checkpoint, Ledger, Outcome, PageAttempt
+from gapless.progress import Bound, Certificate, Checkpoint, Ledger, PageAttempt, Terminal
 
 EVENTS = 14
 
@@ -39,7 +39,7 @@ def test_what_is_promotable_does_not_depend_on_the_order_of_pages_and_receipts(
             if isinstance(happening, PageAttempt):
                 ledger.offer(happening)
             else:
-                ledger.settle([happening], Outcome.DELIVERED)
+                ledger.settle([happening], Terminal.DELIVERED)
             run = ledger.promotable() if random.random() < 0.5 else None
             if run is not None:
                 ledger.promoted(run)
@@ -62,7 +62,7 @@ def test_a_run_promoted_at_once_is_its_pages_promoted_one_by_one(sizes: list[int
     for ledger in (at_once, one_by_one):
         for page in pages:
             ledger.offer(page)
-        ledger.settle([event for page in pages for event, _ in page.events], Outcome.DELIVERED)
+        ledger.settle([event for page in pages for event, _ in page.events], Terminal.DELIVERED)
     run = at_once.promotable()
     assert run is not None
     at_once.promoted(run)
@@ -108,7 +108,7 @@ class World:
         if isinstance(message, PageAttempt):
             self.ledger.offer(message)
         elif self.random.random() < 0.95:
-            self.ledger.settle([message[0]], Outcome.DELIVERED, self.random.choice([None, message[1]]))
+            self.ledger.settle([message[0]], Terminal.DELIVERED, self.random.choice([None, message[1]]))
         run = self.ledger.promotable()
         if run is not None:
             self.ledger.promoted(run)

@@ -8,8 +8,8 @@ from gapless.progress import (
     ChainState,
     Checkpoint,
     Ledger,
-    Outcome,
     PromotionCode,
+    Terminal,
 )
 
 
@@ -88,7 +88,7 @@ def test_an_event_behind_the_bound_that_was_never_seen_is_late_once() -> None:
     ledger = ledger_at("w0", Bound.through(14))
     ledger.offer(page("1", "w0", "w1", ("k", 14), ("m", 15), certified=Bound.through(20)))
     ledger.offer(page("2", "w1", "w2", ("k", 14), ("m", 15), ("n", 20), ("n", 20)))
-    ledger.settle(["k", "m", "n"], Outcome.DELIVERED)
+    ledger.settle(["k", "m", "n"], Terminal.DELIVERED)
     first = ledger.promote("1", token="w0")
     assert first.code is PromotionCode.OK_LATE
     assert first.run is not None
@@ -106,7 +106,7 @@ def test_a_run_is_judged_page_by_page_and_a_loop_as_one() -> None:
     ledger.offer(page("3", "t2", "t3", ("early", 30), certified=Bound.through(40), provisional=True))
     ledger.offer(page("4", "t3", "t4", ("in the loop", 20), certified=Bound.through(35)))
     ledger.offer(page("5", "t4", "t5", ("early", 30), ("late", 9)))
-    ledger.settle(["late", "early", "in the loop"], Outcome.DELIVERED)
+    ledger.settle(["late", "early", "in the loop"], Terminal.DELIVERED)
     run = ledger.promotable()
     assert run is not None
     assert run.late == (("late", 9),)
@@ -134,7 +134,7 @@ def test_a_loop_goes_on_by_the_attempt_that_is_settled() -> None:
     ledger.offer(page("blind", "l0", "nowhere", provisional=True))
     ledger.offer(page("done", "l0", "l1", ("a", 1), provisional=True))
     ledger.offer(page("end", "l1", "w"))
-    ledger.settle(["a"], Outcome.DELIVERED)
+    ledger.settle(["a"], Terminal.DELIVERED)
     run = ledger.promotable()
     assert run is not None
     assert run.names == ("done", "end")

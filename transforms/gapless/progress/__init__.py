@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         judge_join,
         judge_seal,
     )
-    from gapless.progress.open_pages import Outcome
+    from gapless.progress.open_pages import Terminal
     from gapless.progress.promotion import PromotionCode, PromotionResult, Run
     from gapless.progress.recent import Recent
     from gapless.progress.standing import Standing
@@ -84,7 +84,7 @@ _HOMES = {
         "ledger": "Ledger LedgerCounts Offer",
         "list_domain": "ListDomain",
         "membership": "KeyRange Membership MembershipCode Seal judge_join judge_seal",
-        "open_pages": "Outcome",
+        "open_pages": "Terminal",
         "promotion": "PromotionCode PromotionResult Run",
         "recent": "Recent",
         "standing": "Standing",
@@ -123,7 +123,6 @@ __all__ = [
     "MembershipCode",
     "Moves",
     "Offer",
-    "Outcome",
     "PageAttempt",
     "Position",
     "PromotionCode",
@@ -136,6 +135,7 @@ __all__ = [
     "Seal",
     "Standing",
     "Step",
+    "Terminal",
     "TextDomain",
     "TimestampDomain",
     "Vector",

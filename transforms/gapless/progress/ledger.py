@@ -11,7 +11,7 @@ from enum import Enum
 
 from gapless.progress.bound import Position
 from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
-from gapless.progress.open_pages import OpenPages, Outcome
+from gapless.progress.open_pages import OpenPages, Terminal
 from gapless.progress.promotion import PromotionCode, PromotionResult, Run, linked, refusal, run_of
 from gapless.progress.recent import Recent
 
@@ -68,9 +68,9 @@ class Ledger:
     >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
     >>> ledger.offer(PageAttempt("g", "t0", "t1", (("a", 1), ("b", 2))))
     <Offer.TAKEN: 'TAKEN'>
-    >>> ledger.settle(["b"], Outcome.DELIVERED), ledger.promote("g", token="t0").code.value
+    >>> ledger.settle(["b"], Terminal.DELIVERED), ledger.promote("g", token="t0").code.value
     (1, 'NOT_TERMINAL')
-    >>> ledger.settle(["a"], Outcome.DEAD_LETTERED), ledger.promote("g", token="t0").code.value
+    >>> ledger.settle(["a"], Terminal.DEAD_LETTERED), ledger.promote("g", token="t0").code.value
     (1, 'OK')
     >>> ledger.checkpoint.page_token, ledger.checkpoint.sequence
     ('t1', 1)
@@ -150,24 +150,24 @@ class Ledger:
         self._open.add(page, self._seen)
         return Offer.TAKEN
 
-    def settle(self, events: Iterable[str], outcome: Outcome, page: str | None = None) -> int:
+    def settle(self, events: Iterable[str], outcome: Terminal, page: str | None = None) -> int:
         """Record terminal outcomes by event id; how many were new. The first outcome of an event stands.
 
         Without `page` they speak of every open attempt of these events, and of attempts still to come.
 
-        >>> Ledger(Checkpoint(1, 0, "t0", None)).settle(["a", "b", "a"], Outcome.DELIVERED)
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).settle(["a", "b", "a"], Terminal.DELIVERED)
         2
         """
-        settled = self._open.settle(events, Outcome(outcome), page)
+        settled = self._open.settle(events, Terminal(outcome), page)
         self.counts.repeated_receipts += settled.repeated
         self.counts.refused_receipts += settled.refused
         return settled.fresh
 
-    def receipts(self) -> dict[str, Outcome]:
+    def receipts(self) -> dict[str, Terminal]:
         """Event id -> outcome of all open pages, and of events whose page has not come: what a hold makes durable.
 
-        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.settle(["a"], Outcome.DELIVERED); ledger.receipts()
-        {'a': <Outcome.DELIVERED: 'delivered'>}
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.settle(["a"], Terminal.DELIVERED); ledger.receipts()
+        {'a': <Terminal.DELIVERED: 'delivered'>}
         """
         return self._open.receipts()
 

@@ -13,10 +13,10 @@ from gapless.progress.checkpoint import PageAttempt
 from gapless.progress.gaps import Gaps
 
 
-class Outcome(str, Enum):
+class Terminal(str, Enum):
     """The two terminal outcomes. A failure that will be tried again is none.
 
-    >>> [outcome.value for outcome in Outcome]
+    >>> [outcome.value for outcome in Terminal]
     ['delivered', 'dead_lettered']
     """
 
@@ -41,17 +41,17 @@ class OpenPage:
     def terminal(self) -> bool:
         return self.settled.through == len(self.page.events)
 
-    def settle(self, index: int, outcome: Outcome) -> bool:
+    def settle(self, index: int, outcome: Terminal) -> bool:
         if not self.settled.complete(index):
             return False
-        if outcome is Outcome.DEAD_LETTERED:
+        if outcome is Terminal.DEAD_LETTERED:
             self.dead_lettered.add(index)
         return True
 
-    def receipt(self, index: int) -> Outcome | None:
+    def receipt(self, index: int) -> Terminal | None:
         if index not in self.settled:
             return None
-        return Outcome.DEAD_LETTERED if index in self.dead_lettered else Outcome.DELIVERED
+        return Terminal.DEAD_LETTERED if index in self.dead_lettered else Terminal.DELIVERED
 
 
 _Place: TypeAlias = tuple[OpenPage, int]
@@ -75,7 +75,7 @@ class OpenPages:
         self._by_start: dict[str | None, list[OpenPage]] = {}
         self._places: dict[str, _Place] = {}
         self._more_places: dict[str, list[_Place]] = {}
-        self._early: dict[str, Outcome] = {}
+        self._early: dict[str, Terminal] = {}
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -99,13 +99,13 @@ class OpenPages:
         self._pages[page.name] = place
         self._by_start.setdefault(page.start_token, []).append(place)
         for index, event in enumerate(page.events):
-            receipt = Outcome.DELIVERED if event in seen else self._receipt(event)
+            receipt = Terminal.DELIVERED if event in seen else self._receipt(event)
             if receipt is not None:
                 place.settle(index, receipt)
             if self._places.setdefault(event[0], (place, index)) != (place, index):
                 self._more_places.setdefault(event[0], []).append((place, index))
 
-    def settle(self, events: Iterable[str], outcome: Outcome, page: str | None) -> "Settled":
+    def settle(self, events: Iterable[str], outcome: Terminal, page: str | None) -> "Settled":
         """Record outcomes by event id, in the page of that name only, or in every attempt."""
         places, more_places, early = self._places, self._more_places, self._early
         fresh = repeated = refused = 0
@@ -131,7 +131,7 @@ class OpenPages:
                 repeated += 1
         return Settled(fresh, repeated, refused)
 
-    def receipts(self) -> dict[str, Outcome]:
+    def receipts(self) -> dict[str, Terminal]:
         """Event id -> outcome, of all open pages and of the events whose page has not come."""
         found = dict(self._early)
         for event in self._places:
@@ -217,7 +217,7 @@ class OpenPages:
         self._more_places.clear()
         self._early.clear()
 
-    def _receipt(self, event: tuple[str, Position]) -> Outcome | None:
+    def _receipt(self, event: tuple[str, Position]) -> Terminal | None:
         """What is known of this event: a receipt that came early, or one in another attempt at the same position."""
         for place, index in self._all_places(event[0]):
             if place.page.events[index] == event:

@@ -1,0 +1,105 @@
+"""What settling in the pipeline passes between transforms: pages as they leave the reader, and the outcomes that come back.
+
+A page goes out whole and self-describing; its events are settled by outcomes, which name events of one chain by their ids.
+Both may come in any order, more than once, and under other page boundaries of a repeated attempt.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gapless.paging.chain import PageViolation
+from gapless.paging.page import Row
+from gapless.progress import Assertion, Certificate, ChainState, Position, Terminal
+from gapless.updates import PartitionProgress, ReadTask
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of an emitted page. `row` is its data as the source sent it."""
+
+    id: str
+    position: Position
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderStop:
+    """Why a reader stopped at `at_token`: what holds the chain once everything before that token is promoted.
+
+    `state` is what the chain becomes: held, a gap, or open where it only waits for a later run."""
+
+    at_token: str | None
+    state: ChainState
+    code: str
+    hint: str
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedPage:
+    """One fetch attempt: checked, and with its routing generation proved before it was emitted.
+
+    `attempt` is unique to it. `number` is the sequence it will have if it is promoted as this reader read it. `next_token`
+    None: the source ended the chain here. `settled` are ids of its events that have a durable receipt already and are not to be
+    applied again. `ids`, `positions` and `rows` run in parallel.
+
+    Besides pages, a reader tells where a chain stands (`progress`) and why it stopped (`stop`): such an element holds no
+    events, is no fetch attempt, and an outcome of it says nothing."""
+
+    task: ReadTask
+    attempt: str
+    number: int
+    start_token: str | None = None
+    next_token: str | None = None
+    ids: Sequence[str] = ()
+    positions: Sequence[Position] = ()
+    rows: Sequence[Row] = ()
+    certificate: Certificate | Assertion | None = None
+    generation: str = ""
+    violations: Sequence[PageViolation] = ()
+    settled: Mapping[str, Terminal] | None = None
+    progress: PartitionProgress | None = None
+    stop: ReaderStop | None = None
+
+    @property
+    def is_page(self) -> bool:
+        """False where it only tells of the chain or its reader."""
+        return self.progress is None and self.stop is None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events that are to be applied, in the source's order."""
+        known = self.settled or {}
+        return [
+            Event(event_id, position, row)
+            for event_id, position, row in zip(self.ids, self.positions, self.rows, strict=True)
+            if event_id not in known
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class LetterOf:
+    """A dead-lettered event with what is kept of it: `payload` is lossless JSON text."""
+
+    event_id: str
+    position: Position
+    reason: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of events of one chain: durable, terminal, said by whoever applied them.
+
+    `event_ids` None: every event of the attempt. `part` (i, n): this is the i-th of n outcomes (from 0) that make one; an event
+    is settled when all of its n parts are. `letters` are those of the events that were given up on, the others are delivered.
+    `read_through` is the highest position of the page they came with (None: it had no events)."""
+
+    scope: str
+    chain: int
+    attempt: str
+    event_ids: tuple[str, ...] | None
+    letters: tuple[LetterOf, ...] = ()
+    part: tuple[int, int] = (0, 1)
+    read_through: Position | None = None
