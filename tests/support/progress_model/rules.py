@@ -13,9 +13,9 @@ from gapless.progress import (
     Estimate,
     Ledger,
     Membership,
-    Outcome,
     PageAttempt,
     Scalar,
+    Terminal,
     frontier_of,
 )
 from gapless.progress.promotion import PromotionResult
@@ -44,7 +44,7 @@ class Rules(MembershipRules):
         generation = self.world.names[worker.confirmed - 1]
         for page in worker.pages:
             ledger.offer(self._attempt(page, generation))
-        ledger.settle([str(event) for event in bits(self.settled(worker))], Outcome.DELIVERED)
+        ledger.settle([str(event) for event in bits(self.settled(worker))], Terminal.DELIVERED)
         result = self.swap(ledger, row, worker)
         if result.run is None:
             return None
