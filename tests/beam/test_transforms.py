@@ -19,8 +19,8 @@ from gapless import (
     CombineFrontier,
     PlanPartitions,
     PublishFrontier,
-    ReadPages,
     SettleInPlace,
+    SettlePages,
     StoreRef,
     TrackPartitions,
 )
@@ -92,7 +92,7 @@ def test_a_list_that_cannot_be_read_writes_nothing(scene):
         assert store.scopes() == []
 
 
-# --- ReadPages ---
+# --- SettlePages ---
 
 
 def test_pages_are_read_for_the_tasks_that_are_given_and_for_no_others(scene, options):
@@ -101,7 +101,7 @@ def test_pages_are_read_for_the_tasks_that_are_given_and_for_no_others(scene, op
     some = [task for task in plan.tasks if task.partition in ("p2", "p5")]
     settle = SettleInPlace(scene.source, scene.effect, StoreRef(scene.url))
     with pipeline(options) as p:
-        read = p | beam.Create(some).with_output_types(ReadTask) | ReadPages(settle)
+        read = p | beam.Create(some).with_output_types(ReadTask) | SettlePages(settle)
         assert_that(
             read.progress
             | beam.Filter(lambda one: one.state is ChainState.ENDED)
@@ -214,7 +214,7 @@ def test_the_parts_make_the_whole(scene, options):
     settle = SettleInPlace(scene.source, scene.effect, StoreRef(scene.url))
     with pipeline(options) as p:
         planned = p | PlanPartitions(scene.source, scene.url)
-        read = planned.tasks | ReadPages(settle)
+        read = planned.tasks | SettlePages(settle)
         moved = (planned.progress, read.progress) | beam.Flatten() | TrackPartitions()
         published = moved | CombineFrontier() | PublishFrontier(scene.url)
         assert_that(published | beam.Map(lambda update: update.bound), equal_to([scene.end]))

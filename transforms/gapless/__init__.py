@@ -6,7 +6,7 @@
     effects/       what an effect implements, Parquet, dead letters
     delivery/      message logs: a delivery frontier without gaps, claims and coverage (no Beam)
     settling/      one chain read, applied and promoted in one call (no Beam)
-    plan_partitions, read_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
+    plan_partitions, settle_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
     summarise_covered      message logs on Beam, many shards in parallel
     reading        `Progress`: where the frontier is, for programs without Beam
     epochs         `Epochs`: membership by hand: cutover, an operator's seal, a rebuild
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from gapless.paging.http import HttpSource
     from gapless.plan_partitions import PlanPartitions
     from gapless.publish_frontier import PublishFrontier
-    from gapless.read_pages import ReadPages, SettleInPlace
     from gapless.reading import Progress
+    from gapless.settle_pages import SettleInPlace, SettlePages
     from gapless.settling.retrying import RetryPolicy
     from gapless.store_ref import StoreRef
     from gapless.summarise_covered import SummariseCovered
@@ -52,9 +52,9 @@ _HOMES = {
     "PlanPartitions": "gapless.plan_partitions",
     "Progress": "gapless.reading",
     "PublishFrontier": "gapless.publish_frontier",
-    "ReadPages": "gapless.read_pages",
     "RetryPolicy": "gapless.settling.retrying",
-    "SettleInPlace": "gapless.read_pages",
+    "SettleInPlace": "gapless.settle_pages",
+    "SettlePages": "gapless.settle_pages",
     "StoreRef": "gapless.store_ref",
     "SummariseCovered": "gapless.summarise_covered",
     "TrackPartitions": "gapless.track_partitions",
@@ -74,9 +74,9 @@ __all__ = [
     "PlanPartitions",
     "Progress",
     "PublishFrontier",
-    "ReadPages",
     "RetryPolicy",
     "SettleInPlace",
+    "SettlePages",
     "StoreRef",
     "SummariseCovered",
     "TrackPartitions",

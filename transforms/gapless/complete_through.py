@@ -12,7 +12,7 @@ from gapless.paging.source import Source
 from gapless.plan import policy_in_force
 from gapless.plan_partitions import PlanPartitions
 from gapless.publish_frontier import PublishFrontier
-from gapless.read_pages import ReadPages, SettleInPlace
+from gapless.settle_pages import SettleInPlace, SettlePages
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.retrying import RetryPolicy
 from gapless.store.records import DeadLetter, MembershipPolicy
@@ -69,7 +69,7 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         planned = pbegin | PlanPartitions(
             self._source, self._store, self._run_id, self._engine, self._observe, self._membership
         )
-        read = planned.tasks | ReadPages(self._settle)
+        read = planned.tasks | SettlePages(self._settle)
         progress = (planned.progress, read.progress) | beam.Flatten() | TrackPartitions()
         frontier = progress | CombineFrontier() | PublishFrontier(self._store)
         return Completed(frontier, progress, read.dead_letters)

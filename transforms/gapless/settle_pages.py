@@ -1,4 +1,4 @@
-"""`ReadPages`: a splittable DoFn that reads chains, one element each, and settles them in place."""
+"""`SettlePages`: a splittable DoFn that reads chains, one element each, and settles them in place."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class SettleInPlace:
         )
 
 
-class ReadPages(beam.PTransform[PCollection[ReadTask], Read]):
+class SettlePages(beam.PTransform[PCollection[ReadTask], Read]):
     """Reads each chain from its committed page token, applies the effect, and promotes runs of pages.
 
     Batch: a chain is read to its end in one call and never deferred. On the local runner a call reads a slice."""
