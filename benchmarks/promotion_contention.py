@@ -1,9 +1,9 @@
 """Promotions a second on PostgreSQL with several worker processes, and what is lost to contention.
 
-    python benchmarks/promotion_contention.py --url postgresql+psycopg://... [--workers 4] [--partitions 100 1000 4000] [--seconds 5]
+    python benchmarks/promotion_contention.py --url postgresql+psycopg://... [--workers 4] [--partitions 100 1000] [--seconds 5]
 
-Three ways, each with every number of partitions: one worker alone; the workers with a share of the chains each; and rivals, all of
-them over the same chains in an order of their own, as after bundles that run twice. Each worker publishes as often as a
+Three ways, each with every number of partitions: one worker alone; the workers with a share of the chains each; and rivals, all
+of them over the same chains in an order of their own, as after bundles that run twice. Each worker publishes as often as a
 reader does. `lost` is the share of the swaps that another worker had won. The store must be empty; scopes are made in it.
 """
 
@@ -74,17 +74,13 @@ def measured(
         out, _ = worker.communicate()
         if worker.returncode:
             raise SystemExit(f"a worker ended with {worker.returncode}")
-        for index, count in enumerate(map(int, out.split())):
-            won, lost, published = (
-                won + count * (index == 0),
-                lost + count * (index == 1),
-                published + count * (index == 2),
-            )
+        counts = [int(count) for count in out.split()]
+        won, lost, published = won + counts[0], lost + counts[1], published + counts[2]
     rate = won / given.seconds
     beside = "" if alone is None else f", {rate / alone:.2f} times one alone"
     print(
-        f"  {what:28s} {rate:7.0f} promotions/s, lost {lost / max(1, won + lost):6.1%}, {published / given.seconds:5.1f} publishes/s"
-        f" (scope made in {made:.2f} s){beside}",
+        f"  {what:28s} {rate:7.0f} promotions/s, lost {lost / max(1, won + lost):6.1%},"
+        f" {published / given.seconds:5.1f} publishes/s (scope made in {made:.2f} s){beside}",
         flush=True,
     )
     return rate
@@ -99,7 +95,7 @@ def make_scope(store: Store, scope: str, partitions: int) -> None:
 
 def work(url: str, scope: str, share: int, of: int, seconds: float) -> None:
     """One worker: takes its chains, promotes a page of one after the other; says what it won, lost and published."""
-    order = random.Random()  # noqa: S311 - which rival comes first is to differ
+    order = random.Random()
     won = lost = published = 0
     with open_store(url) as store:
         number = store.begin_run(scope, scope, "bench")
