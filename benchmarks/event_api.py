@@ -1,7 +1,7 @@
 """A paginated event API on loopback that is fast enough not to be what is measured.
 
 Every answer's bytes are made before the first request. P partitions of N pages of M events; opaque cursors; a certificate on
-each page; `GET /requests` tells how many answers were given.
+each page; `GET /requests` tells how many answers were given, and how many were held back at once at most.
 
     python event_api.py --partitions 8 --pages 100 --events 1000 [--delay-ms 50] [--port 0]
 
@@ -83,20 +83,26 @@ class Answering(asyncio.Protocol):
         cursor = parse_qs(url.query).get("cursor")
         body = self._found.get(url.path + (f"?cursor={cursor[0]}" if cursor else ""))
         if url.path == "/requests":
-            body = json.dumps({"requests": self._count[0]}).encode()
+            body = json.dumps({"requests": self._count[0], "most_at_once": self._count[2]}).encode()
         status = "200 OK" if body is not None else "404 Not Found"
         body = body if body is not None else b"{}"
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         answer = head.encode() + body
         if self._delay:
-            asyncio.get_running_loop().call_later(self._delay, self._transport.write, answer)
+            self._count[1] += 1
+            self._count[2] = max(self._count[2], self._count[1])
+            asyncio.get_running_loop().call_later(self._delay, self._write_late, answer)
         else:
             self._transport.write(answer)
+
+    def _write_late(self, answer: bytes) -> None:
+        self._count[1] -= 1
+        self._transport.write(answer)
 
 
 async def serve(options: argparse.Namespace) -> None:
     found = answers(options.partitions, options.pages, options.events)
-    count = [0]
+    count = [0, 0, 0]
     server = await asyncio.get_running_loop().create_server(
         lambda: Answering(found, options.delay_ms / 1000, count), "127.0.0.1", options.port
     )
