@@ -101,8 +101,8 @@ def readers(options):
         one = options.slow_pages * options.slow_ms / 1000
         print(
             f"Prism, 8 partitions, {options.slow_ms} ms an answer: {wall:.1f} s, one partition alone takes {one:.1f} s;"
-            f" at most {most} at once; {held / wall:.1f} readers busy over the whole process, {held / max(0.001, wall - options.start):.1f} without"
-            f" {options.start:.1f} s to start"
+            f" at most {most} requests at once; {held / wall:.1f} readers busy over the whole process,"
+            f" {held / max(0.001, wall - options.start):.1f} without {options.start:.1f} s to start"
         )
 
 
