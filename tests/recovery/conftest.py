@@ -1,75 +1,30 @@
 """A hostile API in a process of its own, a job that reads it, and the oracle that watches."""
 
-import json
 import os
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import fields
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import backfill_process
-import hostile_api
 import pytest
 from durable_claims import Instant
-from hostile_universe import END, Knobs, job_source, universe
-from truth_oracle import TruthOracle
+from hostile_site import SCOPE, HostileSite
+from hostile_universe import END, Knobs
 
 from gapless.effects import sweep
 from gapless.store import open_store
 
-SCOPE = "orders"
 ENDS_WITHIN = 90.0
 
 
-class Site:
-    """One job: its API, its store, its folder. `events` and `pages` are what the API has served so far."""
+class Site(HostileSite):
+    """One job whose backfills run in processes of their own."""
 
     def __init__(self, folder: Path, store_url: str, knobs: Knobs, **job: Any) -> None:
-        self.folder = folder
-        self.store_url = store_url
-        self.knobs = knobs
-        self.log = folder / "log"
         self._processes: list[BaseProcess] = []
-        self._api = subprocess.Popen(
-            [sys.executable, hostile_api.__file__, *_options(knobs)], stdout=subprocess.PIPE, text=True
-        )
-        assert self._api.stdout is not None
-        self.url = f"http://127.0.0.1:{self._api.stdout.readline().strip()}"
-        self.job = folder / "job.yaml"
-        self.oracle = self.new_oracle()
-        self.write_job(**job)
-
-    def write_job(
-        self,
-        target_rows: int = 60,
-        retry: dict[str, Any] | None = None,
-        workers: int | None = None,
-        client: dict[str, Any] | None = None,
-        **keys: Any,
-    ) -> None:
-        source = job_source(self.url, self.knobs)
-        source["client"].update(client or {})  # type: ignore[attr-defined]
-        document = {
-            "version": 1,
-            "scope": SCOPE,
-            "domain": {"type": "integer"},
-            "source": source,
-            "effect": {"type": "parquet", "path": str(self.folder / "out"), "target_rows": target_rows},
-            "store": {"url": self.store_url},
-            "retry": retry or {"attempts": 5, "backoff": "20ms", "max": "100ms"},
-            "pipeline_options": {"runner": "local", **({"direct_num_workers": workers} if workers else {})},
-            **keys,
-        }
-        self.job.write_text(json.dumps(document, indent=1), encoding="utf-8")
-
-    def new_oracle(self) -> TruthOracle:
-        repeats = self.knobs.rate_duplicate > 0
-        return TruthOracle(self.store_url, SCOPE, universe(self.knobs), repeats=repeats)
+        super().__init__(folder, store_url, knobs, **job)
 
     def start(self, **options: Any) -> BaseProcess:
         """A backfill of its own process."""
@@ -94,36 +49,12 @@ class Site:
         assert now.frontier.position == END
         return now
 
-    def said(self) -> str:
-        return self.log.read_text(encoding="utf-8")[-4000:] if self.log.exists() else ""
-
-    def stats(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.url}/stats", timeout=30) as answer:
-            found: dict[str, Any] = json.load(answer)
-        return found
-
-    def release(self) -> None:
-        """The stalled partition answers from now on."""
-        with urllib.request.urlopen(f"{self.url}/release", timeout=30):
-            pass
-
     def close(self) -> None:
         for process in self._processes:
             if process.is_alive():
                 process.kill()
                 process.join(30)
-        self._api.kill()
-        self._api.wait()
-        if self._api.stdout is not None:
-            self._api.stdout.close()
-
-
-def _options(knobs: Knobs) -> list[str]:
-    return [
-        text
-        for knob in fields(knobs)
-        for text in (f"--{knob.name.replace('_', '-')}", str(getattr(knobs, knob.name)))
-    ]
+        super().close()
 
 
 @pytest.fixture
