@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
-from sqlalchemy.engine import make_url
 
-from gapless.delivery import MessageLog, RangeEffect
+from gapless.delivery import LogRef, MessageLog, RangeEffect
 from gapless.delivery.log_table import LogTable
 from gapless.errors import ConfigurationError
 from gapless.paging.config_model import ConfigModel, Duration, refuse_not_built
@@ -118,22 +117,11 @@ class DeliveryJob:
 
     def open(self, *, freshness: float = 0.0) -> MessageLog:
         """The log. Raises as `MessageLog`, and ConfigurationError for a password that is not where it should be."""
-        config = self.config
-        url = make_url(self.url)
-        if config.password is not None:
-            url = url.set(password=config.password.resolve().reveal())
-        return MessageLog(
-            url,
-            table=config.table,
-            terminal=config.terminal,
-            ids=config.ids,
-            id=config.columns.id,
-            shard=config.columns.shard,
-            status=config.columns.status,
-            schema=config.schema_,
-            triggers=config.triggers,
-            freshness=freshness,
-        )
+        return self.reference(freshness).open()
+
+    def reference(self, freshness: float = 0.0) -> LogRef:
+        """The log as it travels to workers, and is opened there: its password is looked up by them."""
+        return LogRef(self.url, _declared(self.config), freshness, self.config.password)
 
     def effect(self) -> RangeEffect:
         """What the job names, imported from the current folder or what is installed. Raises InvalidConfiguration."""
@@ -173,7 +161,11 @@ def load_delivery_job(
 ) -> DeliveryJob:
     """The job of a file. `environment` is what ${NAME} refers to; None: the process's own. Raises InvalidConfiguration with all
     findings. Opens nothing, and imports neither Beam nor Arrow."""
-    document = read_document(path, environment)
+    return delivery_job_of(read_document(path, environment), Path(os.path.abspath(path)))
+
+
+def delivery_job_of(document: Document, path: Path) -> DeliveryJob:
+    """The job that a file's text is about, wherever that was read. Raises InvalidConfiguration with all findings."""
     refuse_other_version(document)
     if "delivery" not in document.value and "source" in document.value:
         what, allowed = (
@@ -189,17 +181,21 @@ def load_delivery_job(
     delivery = config.delivery
     try:
         # What the declaration says of its own words: names, statuses, each once.
-        LogTable(
-            table=delivery.table,
-            terminal=delivery.terminal,
-            ids=delivery.ids,
-            schema=delivery.schema_,
-            id=delivery.columns.id,
-            shard=delivery.columns.shard,
-            status=delivery.columns.status,
-            triggers=delivery.triggers,
-        )
+        _declared(delivery)
     except ConfigurationError as error:
         key = "terminal" if error.where == "terminal" else "columns"
         raise InvalidConfiguration([document.finding(("delivery", key), error.what, error.remedy)]) from None
-    return DeliveryJob(Path(os.path.abspath(path)), located(delivery.url, Path.cwd()), delivery, document)
+    return DeliveryJob(path, located(delivery.url, Path.cwd()), delivery, document)
+
+
+def _declared(delivery: DeliveryConfig) -> LogTable:
+    return LogTable(
+        table=delivery.table,
+        terminal=delivery.terminal,
+        ids=delivery.ids,
+        schema=delivery.schema_,
+        id=delivery.columns.id,
+        shard=delivery.columns.shard,
+        status=delivery.columns.status,
+        triggers=delivery.triggers,
+    )

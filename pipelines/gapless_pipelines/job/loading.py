@@ -33,11 +33,15 @@ def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None
 
     Raises InvalidConfiguration with all findings. Imports Beam only where `pipeline_options` has Beam's own names,
     Arrow only where `schema` is given."""
+    return job_of(read_document(path, environment), Path(os.path.abspath(path)))
+
+
+def job_of(document: Document, path: Path) -> Job:
+    """The job that a file's text is about, wherever that was read. Raises InvalidConfiguration with all findings."""
     from gapless_pipelines.job.models import (
         JobConfig,
     )  # the models of a source, which store_of gets by without
 
-    document = read_document(path, environment)
     _refuse_other_kinds(document)
     config, findings = _checked(document, JobConfig, document.value, job_findings)
     if config is None or findings:
@@ -45,7 +49,7 @@ def load_job(path: str | os.PathLike[str], environment: Mapping[str, str] | None
     folder, values = Path.cwd(), document.value
     store = _scope_store(config, values["domain"], folder)
     handoff = (values.get("membership") or {}).get("handoff")
-    job = Job(Path(os.path.abspath(path)), folder, store, config, values["source"], handoff)
+    job = Job(path, folder, store, config, values["source"], handoff)
     try:
         job.source()
     except ConfigurationError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 from uuid import UUID
 
 from sqlalchemy.engine import URL, Connection, Engine, make_url
@@ -334,19 +335,31 @@ class MessageLog:
         return shard_key(self._log, shard)
 
 
+class PasswordReference(Protocol):
+    """Names a password without holding it; a `SecretReference` is one."""
+
+    def resolve(self) -> Any:
+        """An object whose `reveal()` gives the password."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogRef:
-    """Where a log is and how it is declared: what travels to other processes, and is opened there."""
+    """Where a log is and how it is declared: what travels to other processes, and is opened there.
+
+    `password` says where the password stands, and is asked when the log is opened."""
 
     url: str
     declared: LogTable
     freshness: float = 0.0
+    password: PasswordReference | None = None
 
     def open(self) -> MessageLog:
-        """Raises as `MessageLog`."""
-        declared = self.declared
+        """Raises as `MessageLog`, and ConfigurationError for a password that is not where it should be."""
+        declared, url = self.declared, make_url(self.url)
+        if self.password is not None:
+            url = url.set(password=self.password.resolve().reveal())
         return MessageLog(
-            self.url,
+            url,
             table=declared.table,
             terminal=declared.terminal,
             ids=declared.ids,
