@@ -40,11 +40,13 @@ class PageViolation:
 @dataclass(frozen=True, slots=True)
 class CheckedPage:
     """A page that may be applied: each event once. `ends` says why nothing is to be read after it, None to
-    read on."""
+    read on. `idle`: the source has nothing further at present, and the page changes nothing: no event, no higher
+    bound, no other token. Such a page is not promoted."""
 
     page: Page
     violations: Sequence[PageViolation] = ()
     ends: ChainEnd | None = None
+    idle: bool = False
 
     @property
     def done(self) -> bool:
@@ -110,16 +112,19 @@ class PageChain:
         violations = [*self._events_behind(page, is_replay), *self._certificate_faults(page, is_replay)]
         if not is_replay and page.overlap is None:
             self._require_same_content(page)
+        idle = self._is_idle(page) and not violations
         something_new = self._events.take(page.ids, page.positions)
         self._remember_edge(page)
         self._advance(page, something_new)
-        return CheckedPage(page, violations, self._end(page))
+        return CheckedPage(page, violations, self._end(page), idle)
 
     def _require_link(self, page: Page) -> None:
         if self._ended or page.start_token != self._token:
             self._refuse("this page was fetched with another token than the one before it led to", page)
-        if (page.next_token is None) != page.end:
+        if (page.next_token is None) != page.end and not self._is_idle(page):
             self._refuse("the page has neither a next token nor an end, or both", page)
+        if page.caught_up and page.ids and page.next_token == page.start_token:
+            self._refuse("the source has nothing further, and would give the page's events again", page)
         if self._generation is not None and page.generation not in (None, self._generation):
             raise RoutingChanged(
                 f"the page was answered under routing generation {page.generation!r}, its chain is of {self._generation!r}",
@@ -292,23 +297,39 @@ class PageChain:
             )
         return faults
 
+    def _is_idle(self, page: Page) -> bool:
+        """Nothing further, and nothing new: also at the chain's start, whose token is None."""
+        if not page.caught_up or page.end or page.ids or page.next_token != page.start_token:
+            return False
+        certificate, before = page.certificate, self._certified
+        return certificate is None or (before is not None and certificate.bound <= before)
+
     def _advance(self, page: Page, something_new: bool) -> None:
         if page.certificate is not None:
             self._last_certificate = page.certificate.bound
             self._heard_a_certificate = True
             self._certified = highest(self._certified, page.certificate.bound)
-        if len(self._asked) < self._token_limit:
-            self._asked.add(hash(page.start_token))
         self.pages += 1
         self._ended = page.end
+        if page.caught_up:
+            self._begin_anew(page)
+            return
         if page.next_token is None:
             return
+        if len(self._asked) < self._token_limit:
+            self._asked.add(hash(page.start_token))
         if self._tokens.meets_again(page.next_token, something_new=something_new):
             raise TokenCycle(
                 f"page token {token_digest(page.next_token)} comes again and nothing new has arrived since it came first",
                 where=self._where(page),
                 remedy="the source does not end this chain: see what its last pages hold, and how it tells the end",
             )
+        self._token = page.next_token
+
+    def _begin_anew(self, page: Page) -> None:
+        """The source has nothing further: asked again, later, the same token is no circle, and its page none that is repeated."""
+        self._asked.clear()
+        self._tokens = TokenMemory(page.next_token, self._token_limit)
         self._token = page.next_token
 
     def _end(self, page: Page) -> ChainEnd | None:

@@ -29,7 +29,10 @@ class Page:
     `end` is True: the source stated that the chain ends here. `certificate` is what the source certified with this very
     attempt, an `Assertion` where the operator assumed it, None where nothing was said. `generation` is the routing
     generation the page itself names, None where it names none. `overlap` is set where the chain was restarted after its
-    token had expired: what it covers may have been given before."""
+    token had expired: what it covers may have been given before.
+
+    `caught_up`: the source has nothing further at present, and the next token is where to ask again, later. It may be the start
+    token, also None, where the page brings nothing."""
 
     start_token: str | None
     next_token: str | None
@@ -40,6 +43,7 @@ class Page:
     certificate: Certificate | Assertion | None = None
     generation: str | None = None
     overlap: Bound | None = None
+    caught_up: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)

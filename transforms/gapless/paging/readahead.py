@@ -20,7 +20,7 @@ MAX_ROWS_AHEAD = 8192
 class PageFeed:
     """The pages of one chain from `token` on, fetched by a thread of its own, at most `room` events ahead.
 
-    `next` gives them in order; an error of the source surfaces there, after the pages before it. Used by one consumer.
+    After a page at which the source has nothing further, the next one is asked for only when it is wanted. `next` gives them in order; an error of the source surfaces there, after the pages before it. Used by one consumer.
     `chain` is where that consumer may leave what it knows of the pages so far, while the feed is parked. `fetched_in` is how
     many seconds the source took for the page that was given last."""
 
@@ -40,6 +40,7 @@ class PageFeed:
         self._finished = False
         self._wanted = False
         self._given_out = False
+        self._caught_up = False
         self._thread = threading.Thread(target=self._fill, args=(token,), name="gapless-fetch", daemon=True)
         self._thread.start()
 
@@ -104,6 +105,8 @@ class PageFeed:
         if self._stopped:
             return True
         ahead = len(self._ready)
+        if self._caught_up:
+            return ahead == 0 and self._wanted
         if ahead == 0:
             return self._wanted or (self._room > 0 and self._pages > 0)
         return ahead < self._pages and self._rows + self._rows // ahead <= min(self._room, MAX_ROWS_AHEAD)
@@ -127,6 +130,7 @@ class PageFeed:
                     self._ready.append(page)
                     self._seconds.append(time.monotonic() - began)
                     self._rows += len(page)
+                    self._caught_up = page.caught_up
                     self._changed.notify_all()
                 if page.end:
                     return

@@ -35,13 +35,14 @@ class ScriptedPage:
     "position": ...}.
 
     `next` is the next page token, None the chain's end. A bare bound as `certificate` is one the source
-    certifies."""
+    certifies. `caught_up`: nothing further for now; a stream asks `next` again later."""
 
     events: Sequence[tuple[str, Position] | tuple[str, Position, Row]] = ()
     next: str | None = None
     certificate: Bound | Certificate | Assertion | None = None
     generation: str | None = None
     overlap: Bound | None = None
+    caught_up: bool = False
 
     def page(self, token: str | None) -> Page:
         """The page, as fetched with `token`."""
@@ -52,13 +53,14 @@ class ScriptedPage:
         return Page(
             start_token=token,
             next_token=self.next,
-            end=self.next is None,
+            end=self.next is None and not self.caught_up,
             ids=[event[0] for event in self.events],
             positions=[event[1] for event in self.events],
             rows=rows,
             certificate=Certificate(certificate, "script") if isinstance(certificate, Bound) else certificate,
             generation=self.generation,
             overlap=self.overlap,
+            caught_up=self.caught_up,
         )
 
 
