@@ -7,7 +7,7 @@ from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.plan import plan_run
 from gapless.progress import Bound, ChainState
-from gapless.settling.chain_reading import MAX_RESTARTS
+from gapless.settling.chain_access import MAX_RESTARTS
 from gapless.settling.retrying import RetryPolicy
 from gapless.settling.worker import Slice
 from gapless.store.records import MembershipPolicy

@@ -8,42 +8,21 @@ from enum import Enum
 from gapless.effects.protocol import EventFailure
 from gapless.errors import (
     EffectError,
-    HandoffUnproven,
-    InvalidPage,
-    RangeTrimmed,
-    RoutingChanged,
-    SchemaDrift,
     SourceError,
-    SourceUnavailable,
-    TokenCycle,
     TokenExpired,
 )
 from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page import Page
 from gapless.paging.readahead import PageFeed
-from gapless.paging.source import Range
-from gapless.plan import partition_of, progress_of, to_be_read
+from gapless.plan import progress_of, to_be_read
 from gapless.progress import ChainState
+from gapless.settling.chain_access import ChainAccess
 from gapless.settling.foreign_errors import of_source
 from gapless.settling.hold import EventHeld, blocker_for, state_for
 from gapless.settling.open_run import OpenRun
-from gapless.settling.retrying import LONGEST_WAIT
 from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store.records import ChainRow, DeadLetter
 from gapless.updates import PartitionProgress, ReadTask
-
-MAX_RESTARTS = 3
-"""Restarts at the certified bound without a promotion in between, before the chain is left as a gap."""
-
-_TRYING_AGAIN_IS_NO_HELP = (
-    SchemaDrift,
-    InvalidPage,
-    TokenExpired,
-    RangeTrimmed,
-    TokenCycle,
-    RoutingChanged,
-    HandoffUnproven,
-)
 
 Emitted = PartitionProgress | DeadLetter
 
@@ -65,9 +44,11 @@ class ChainReading:
         self._row = row
         self._limit = limit
         self._tally = tally
-        self._partition = partition_of(task)
-        self._where = f"partition {task.partition}"
-        self._key = (task.scope, task.chain)
+        self._access = ChainAccess(
+            task, worker.source, worker.feeds, worker.failures, worker.retry, worker.clock
+        )
+        self._partition = self._access.partition
+        self._where = self._access.where
         self._receipts = self._stored_receipts()
         self._deadline = None if limit.seconds is None else worker.clock.monotonic() + limit.seconds
         self._pages_left = limit.pages
@@ -215,7 +196,7 @@ class ChainReading:
             if run.pages == 0:
                 return False
             if run.unproven_generation and self._row.generation:
-                self._refuse_other_generation(self._generation_now())
+                self._access.require_generation(self._row)
             promotion = run.promotion()
         finally:
             run.abandon()
@@ -255,22 +236,6 @@ class ChainReading:
         self._finished = fenced or not to_be_read(row, self._worker.source)
         yield self._progress()
 
-    def _generation_now(self) -> str:
-        session = self._worker.feeds.session()
-        try:
-            with of_source(self._where):
-                return session.generation()
-        finally:
-            self._worker.feeds.give_back(session)
-
-    def _refuse_other_generation(self, generation: str) -> None:
-        if generation != self._row.generation:
-            raise RoutingChanged(
-                f"the source answers under routing generation {generation!r}; this chain is read under {self._row.generation!r}",
-                where=self._where,
-                remedy="the run of pages was dropped; gapless status shows the membership",
-            )
-
     def _stop_at(self, error: SourceError | EffectError) -> Iterator[Emitted]:
         """Promote what was settled before the error, then restart the chain, or make the error its durable state."""
         try:
@@ -280,7 +245,10 @@ class ChainReading:
             error, lost = later, False
         if self._finished or lost:
             return
-        if isinstance(error, TokenExpired) and (token := self._restart_token()) is not None:
+        if (
+            isinstance(error, TokenExpired)
+            and (token := self._access.restart_token(self._row.bound)) is not None
+        ):
             yield from self._restart(token, error)
             return
         retry_at = self._retry_at(error)
@@ -295,28 +263,7 @@ class ChainReading:
         """When this error may be tried again within the run; None: no more, since it is no help, or too late for this run."""
         if isinstance(error, EventHeld):
             return error.retry_at
-        if isinstance(error, _TRYING_AGAIN_IS_NO_HELP):
-            return None
-        retry_after = error.retry_after if isinstance(error, SourceUnavailable) else 0.0
-        if retry_after is None:
-            return None
-        tried = self._failures.failed(self._row.chain)
-        if tried >= self._worker.retry.attempts:
-            return None
-        wait = max(self._worker.retry.delay(tried), retry_after)
-        if wait > LONGEST_WAIT:
-            return None
-        return self._worker.clock.now() + timedelta(seconds=wait)
-
-    def _restart_token(self) -> str | None:
-        """Where the chain restarts after its token has died; None where it cannot, or has too often without getting on."""
-        if self._row.bound is None:
-            return None
-        with of_source(self._where):
-            token = self._worker.source.restart_token(self._row.bound)
-        if token is None or self._failures.restarted(self._row.chain) > MAX_RESTARTS:
-            return None
-        return token
+        return self._access.retry_at(error)
 
     def _restart(self, token: str, error: TokenExpired) -> Iterator[Emitted]:
         row = self._worker.store.restart(self._row, token, error.what)
@@ -339,16 +286,7 @@ class ChainReading:
         return self._worker.store.receipts(self._row.chain)
 
     def _page_chain(self) -> PageChain:
-        return PageChain(
-            partition=self._partition,
-            domain=self._task.domain,
-            start_token=self._row.page_token,
-            bound=self._row.bound,
-            range=Range() if self._partition.transit else self._worker.source.range,
-            read_to=self._row.read_to,
-            generation=self._row.generation or None,
-            certifies=self._worker.source.basis() == "certified",
-        )
+        return self._access.page_chain(self._row, self._row.page_token, self._row.bound, self._row.read_to)
 
     def _new_run(self) -> OpenRun:
         return OpenRun(
@@ -364,7 +302,7 @@ class ChainReading:
         """The feed that an earlier call has left, with what that one knew of the pages before, or a new one.
 
         (A call that knew nothing of them would never find a circle of tokens that is longer than its slice.)"""
-        feed = self._worker.feeds.take(self._key, self._partition, self._chain.next_token, room=0)
+        feed = self._worker.feeds.take(self._access.key, self._partition, self._chain.next_token, room=0)
         self._feed = feed
         known, feed.chain = feed.chain, None
         if known is not None:
@@ -380,6 +318,6 @@ class ChainReading:
             return
         if feed.stands_at(self._row.page_token) and to_be_read(self._row, self._worker.source):
             feed.chain = known
-            self._worker.feeds.park(self._key, feed)
+            self._worker.feeds.park(self._access.key, feed)
         else:
             self._worker.feeds.retire(feed)
