@@ -6,7 +6,8 @@
     effects/       what an effect implements, Parquet, dead letters
     delivery/      message logs: a delivery frontier without gaps, claims and coverage (no Beam)
     settling/      one chain read, applied and promoted in one call (no Beam)
-    plan_partitions, settle_pages, track_partitions, combine_frontier, publish_frontier, complete_through      the transforms
+    plan_partitions, read_pages, settle_pages, track_partitions, combine_frontier, publish_frontier, complete_through
+                   the transforms
     summarise_covered      message logs on Beam, many shards in parallel
     reading        `Progress`: where the frontier is, for programs without Beam
     epochs         `Epochs`: membership by hand: cutover, an operator's seal, a rebuild
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gapless.paging.http import HttpSource
     from gapless.plan_partitions import PlanPartitions
     from gapless.publish_frontier import PublishFrontier
+    from gapless.read_pages import ReadPages
     from gapless.reading import Progress
     from gapless.settle_pages import SettleInPlace, SettlePages
     from gapless.settling.retrying import RetryPolicy
@@ -52,6 +54,7 @@ _HOMES = {
     "PlanPartitions": "gapless.plan_partitions",
     "Progress": "gapless.reading",
     "PublishFrontier": "gapless.publish_frontier",
+    "ReadPages": "gapless.read_pages",
     "RetryPolicy": "gapless.settling.retrying",
     "SettleInPlace": "gapless.settle_pages",
     "SettlePages": "gapless.settle_pages",
@@ -74,6 +77,7 @@ __all__ = [
     "PlanPartitions",
     "Progress",
     "PublishFrontier",
+    "ReadPages",
     "RetryPolicy",
     "SettleInPlace",
     "SettlePages",
