@@ -88,6 +88,17 @@ def option_problems(options: Mapping[str, object], store_url: str | None) -> lis
     return problems if chosen is None else problems + _refusals(chosen, store_url)
 
 
+def workers_elsewhere(engine: EngineOptions) -> bool:
+    """Whether workers may run on other machines, where this one's files are not."""
+    if engine.engine == LOCAL and not any(flag.startswith("--environment_type") for flag in engine.flags):
+        return False
+    from gapless_pipelines import beam_flags
+
+    settings = beam_flags.settings_of(engine.flags)
+    runner = _runner(str(settings["runner"]))
+    return _workers_elsewhere(_Chosen(runner, engine.flags, settings, engine.workers)) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     """`settings` holds by name at least what the refusals ask about; `runner` is as Beam names it."""

@@ -1,0 +1,65 @@
+"""The pipeline of each template's job, from a checked job file. Nothing is opened, and no secret is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apache_beam.transforms import PTransform
+
+from gapless.complete_through import CompleteThrough
+from gapless.summarise_covered import SummariseCovered
+from gapless_pipelines.delivery_job import delivery_job_of
+from gapless_pipelines.flex_templates.parameters import BACKFILL, DELIVERY
+from gapless_pipelines.flex_templates.placement import refuse_unshared
+from gapless_pipelines.flex_templates.settings import Settings
+from gapless_pipelines.job.document import Document
+from gapless_pipelines.job.loading import job_of
+from gapless_pipelines.options import EngineOptions, engine_options, workers_elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`about` is the scope or table. `label` names the transform in the job's graph."""
+
+    about: str
+    engine: EngineOptions
+    label: str
+    transform: PTransform[Any, Any]
+
+
+def prepare(document: Document, settings: Settings) -> Prepared:
+    """What is to be submitted. Raises InvalidConfiguration with the findings of the job file, the options of Beam, or what the
+    workers could not see."""
+    return _PREPARED_BY[settings.template](document, settings)
+
+
+def _backfill(document: Document, settings: Settings) -> Prepared:
+    job = job_of(document, Path(settings.job_file))
+    engine = job.engine(settings.arguments)
+    refuse_unshared(document, settings, elsewhere=workers_elsewhere(engine))
+    transform = CompleteThrough(
+        job.source(),
+        job.effect(),
+        job.store.ref(),
+        dead_letters=job.dead_letters(),
+        retry=job.retry(),
+        membership=job.membership(),
+        engine=engine.engine,
+    )
+    return Prepared(job.scope, engine, "CompleteThrough", transform)
+
+
+def _delivery(document: Document, settings: Settings) -> Prepared:
+    job = delivery_job_of(document, Path(settings.job_file))
+    # Such a job file names no options: they are what the launch says.
+    engine = engine_options({}, settings.arguments, store_url=job.url)
+    refuse_unshared(document, settings, elsewhere=workers_elsewhere(engine))
+    transform = SummariseCovered(job.reference(), job.effect(), rows=job.config.trigger.rows)
+    return Prepared(job.config.table, engine, "SummariseCovered", transform)
+
+
+_PREPARED_BY: Mapping[str, Callable[[Document, Settings], Prepared]] = {
+    BACKFILL: _backfill,
+    DELIVERY: _delivery,
+}

@@ -1,0 +1,64 @@
+"""What a job names that lies on one machine, where its workers are on others: refused, since a promoted file would be lost."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from gapless_pipelines.findings import Finding, InvalidConfiguration, KeyPath
+from gapless_pipelines.flex_templates.job_text import is_remote
+from gapless_pipelines.flex_templates.settings import Settings
+from gapless_pipelines.job.document import Document
+
+_FOLDERS: tuple[KeyPath, ...] = (("effect", "path"), ("dead_letters", "path"))
+_URLS: tuple[KeyPath, ...] = (("store", "url"), ("delivery", "url"))
+
+
+def refuse_unshared(document: Document, settings: Settings, *, elsewhere: bool) -> None:
+    """Raises InvalidConfiguration for relative paths in a file of object storage, and, where the workers are `elsewhere`, for
+    folders that are not in the one that the launch says they share."""
+    findings = [*_relative(document, settings)]
+    if elsewhere:
+        findings += _unshared(document, settings)
+    if findings:
+        raise InvalidConfiguration(findings)
+
+
+def _relative(document: Document, settings: Settings) -> Iterator[Finding]:
+    if not is_remote(settings.job_file):
+        return
+    for keys in _FOLDERS:
+        path = _text(document, keys)
+        if path is not None and not path.startswith("/"):
+            what = f"`{path}` is relative, and a job file in object storage has no folder"
+            yield document.finding(keys, what, "an absolute path")
+    for keys in _URLS:
+        url = _text(document, keys)
+        if url is not None and url.startswith("sqlite:///") and not url.startswith("sqlite:////"):
+            what = "is a relative SQLite file, and a job file in object storage has no folder"
+            yield document.finding(keys, what, "an absolute path: sqlite:////FOLDER/FILE")
+
+
+def _unshared(document: Document, settings: Settings) -> Iterator[Finding]:
+    shared = settings.shared_folder
+    for keys in _FOLDERS:
+        path = _text(document, keys)
+        if path is None or (shared is not None and _lies_in(path, shared)):
+            continue
+        what = f"`{path}` would be a folder of each worker's own, and its files lost with it"
+        allowed = (
+            "the parameter shared_folder, which says that all workers share the folder it lies in"
+            if shared is None
+            else f"a folder in {shared}, which the workers share"
+        )
+        yield document.finding(keys, what, allowed)
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return ".." not in parts and PurePosixPath(folder) in (PurePosixPath(path), *PurePosixPath(path).parents)
+
+
+def _text(document: Document, keys: KeyPath) -> str | None:
+    value: object = document.value
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
