@@ -19,11 +19,12 @@ from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
 from gapless.plan import Plan, partition_of, plan_run, policy_in_force
 from gapless.progress import Bound, ChainState
+from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.retrying import RetryPolicy
 from gapless.store import Store
-from gapless.store.records import MembershipPolicy, Snapshot
+from gapless.store.records import FAILED, FINISHED, STOPPED, MembershipPolicy, Snapshot
 from gapless.store_ref import StoreRef
 from gapless.updates import PartitionProgress, PlanRequest
 from gapless_pipelines.due_chains import DueChains
@@ -122,14 +123,14 @@ def run_backfill(
             request.run_id, FeedPool(backfill.source.open, backfill.readers), on_progress=on_progress
         )
         on_start(run, plan)
-        with _recorded(store, request.run_id):
+        with recorded(store, run):
             follower = ListFollower(backfill.source, store, session, policy, run, clock)
             if not plan.tasks:
                 passes = 0
             elif backfill.engine.engine == LOCAL:
                 passes = _local(backfill, store, request, plan, run, clock, on_reading, follower)
             else:
-                passes = _elsewhere(backfill, request, on_reading, follower)
+                passes = _elsewhere(backfill, store, request, on_reading, follower)
             follower.publish()
         after = store.snapshot(request.scope)
         number = plan.number
@@ -185,11 +186,12 @@ def _local(
         store.disconnect()
         others = fork_readers(shares[1:], run, read_apart)
         on_reading()
-        with _joined(others, run):
-            done = read(store, shares[0], anew=True)
-        done += sum(other.passes for other in others)
-        # What a process that died has left, and whatever the list or its routing has brought since the plan.
-        return done + read_on(follower, lambda: read(store, None, anew=False))
+        with beating(backfill.store, run.run_id, to_the_end=True):
+            with _joined(others, run):
+                done = read(store, shares[0], anew=True)
+            done += sum(other.passes for other in others)
+            # What a process that died has left, and whatever the list or its routing has brought since the plan.
+            return done + read_on(follower, lambda: read(store, None, anew=False))
 
 
 @contextmanager
@@ -245,7 +247,11 @@ def _collect_from_here_on() -> None:
 
 
 def _elsewhere(
-    backfill: Backfill, request: PlanRequest, on_reading: Callable[[], None], follower: ListFollower
+    backfill: Backfill,
+    store: Store,
+    request: PlanRequest,
+    on_reading: Callable[[], None],
+    follower: ListFollower,
 ) -> int:
     """One pipeline on the engine that was asked for, which reads every chain to its end; another one where the list has
     changed meanwhile."""
@@ -256,27 +262,31 @@ def _elsewhere(
     on_reading()
 
     def read() -> int:
+        # The pipeline before this one has ended the run.
+        store.resume_run(request.run_id)
         with beam.Pipeline(options=backfill.engine.pipeline_options()) as pipeline:
             _ = pipeline | "CompleteThrough" >> transform
         return 1
 
-    return read_on(follower, read)
+    with beating(backfill.store, request.run_id, to_the_end=True):
+        return read_on(follower, read)
 
 
 @contextmanager
-def _recorded(store: Store, run_id: str) -> Iterator[None]:
-    """Write how the run ended beside its number. What ended it is raised as itself, and not as the engine wraps it."""
+def recorded(store: Store, run: LocalRun) -> Iterator[None]:
+    """Write how the run ended beside its number: finished, stopped before its end, or failed. What ended it is raised as itself,
+    and not as the engine wraps it."""
     try:
         yield
     except BaseException as error:
         # Where the store is the trouble, this fails as well, and says nothing new.
         with suppress(StoreError):
-            store.end_run(run_id, "failed")
+            store.end_run(run.run_id, STOPPED if isinstance(error, KeyboardInterrupt) else FAILED)
         known = _ours(error)
         if known is None or known is error:
             raise
         raise known from error
-    store.end_run(run_id, "finished")
+    store.end_run(run.run_id, STOPPED if run.stopping.is_set() else FINISHED)
 
 
 def _ours(error: BaseException | None) -> GaplessError | None:

@@ -39,7 +39,6 @@ class Run:
             else twin_of.plan
         )
         self.feeds = FeedPool(source.open)
-        run_id = self.plan.tasks[0].run_id if self.plan.tasks else None
         effect = options.pop("effect", bench.effect)
         self.worker = Worker(
             source=source,
@@ -47,7 +46,7 @@ class Run:
             target_rows=options.pop("target_rows", PLENTY),
             store=options.pop("settling_store", self.store),
             feeds=self.feeds,
-            publisher=Publisher(self.store, source.scope, run_id, clock=bench.clock, every=0.0),
+            publisher=Publisher(self.store, source.scope, clock=bench.clock, every=0.0),
             retry=options.pop("retry", RetryPolicy(attempts=3)),
             called_again=options.pop("local", False),
             clock=bench.clock,

@@ -1,5 +1,7 @@
 """Runs: numbered idempotently, strictly upwards for ever."""
 
+from datetime import timedelta
+
 import pytest
 
 from gapless.errors import StoreError
@@ -62,13 +64,71 @@ def test_the_latest_run_tells_its_state_and_its_heartbeat(scene):
         scene.clock.now(),
     )
     scene.clock.sleep(5)
-    scene.store.end_run("run", "done")
+    scene.store.end_run("run", "stopped")
     run = scene.store.snapshot("orders").run
-    assert (run.state, run.heartbeat_at) == ("done", scene.clock.now())
+    assert (run.state, run.heartbeat_at) == ("stopped", scene.clock.now())
 
 
-def test_signs_of_life_of_an_unknown_run_are_an_error(scene):
+def state_of(scene):
+    return scene.store.snapshot("orders").run.state
+
+
+def test_a_running_run_that_is_silent_for_more_than_a_minute_is_lost_until_it_is_heard_of_again(scene):
+    scene.store.begin_run("orders", "run", "local")
+    scene.clock.sleep(60)
+    assert state_of(scene) == "running"
+    scene.clock.sleep(0.001)
+    assert state_of(scene) == "lost"
+    assert scene.store.heartbeat("run")
+    assert state_of(scene) == "running"
+
+
+@pytest.mark.parametrize("end", ["finished", "stopped", "failed"])
+def test_a_run_that_was_ended_is_neither_lost_nor_revived_by_a_late_sign_of_life(scene, end):
+    scene.store.begin_run("orders", "run", "local")
+    scene.store.end_run("run", end)
+    ended_at = scene.clock.now()
+    scene.clock.sleep(3600)
+    assert not scene.another().heartbeat("run")
+    assert (state_of(scene), scene.store.snapshot("orders").run.heartbeat_at) == (end, ended_at)
+
+
+def test_the_time_of_the_last_sign_of_life_never_goes_back(scene):
+    scene.store.begin_run("orders", "run", "local")
+    last = scene.clock.now()
+    scene.clock.instant -= timedelta(seconds=30)
+    assert scene.store.heartbeat("run"), "a clock that is behind is alive all the same"
+    scene.clock.instant = last
+    assert scene.store.snapshot("orders").run.heartbeat_at == last
+
+
+def test_a_pipeline_that_ends_leaves_the_last_word_to_whoever_started_it(scene):
+    scene.store.begin_run("orders", "run", "local")
+    scene.store.finish_run("run")
+    scene.store.finish_run("run")
+    assert state_of(scene) == "finished"
+    scene.store.end_run("run", "failed")
+    scene.store.finish_run("run")
+    assert state_of(scene) == "failed"
+
+
+def test_a_run_reads_on_after_its_pipeline_has_ended(scene):
+    scene.store.begin_run("orders", "run", "local")
+    scene.store.finish_run("run")
+    scene.store.resume_run("run")
+    assert scene.store.heartbeat("run")
+    assert state_of(scene) == "running"
+
+
+def test_there_are_no_other_ends(scene):
+    scene.store.begin_run("orders", "run", "local")
+    with pytest.raises(ValueError, match="does not end as 'lost'"):
+        scene.store.end_run("run", "lost")
+
+
+@pytest.mark.parametrize(
+    "say", ["heartbeat", "finish_run", "resume_run", lambda store, run_id: store.end_run(run_id, "finished")]
+)
+def test_signs_of_life_of_an_unknown_run_are_an_error(scene, say):
     with pytest.raises(StoreError, match="no run 'ghost'"):
-        scene.store.heartbeat("ghost")
-    with pytest.raises(StoreError, match="no run 'ghost'"):
-        scene.store.end_run("ghost", "done")
+        getattr(scene.store, say)("ghost") if isinstance(say, str) else say(scene.store, "ghost")

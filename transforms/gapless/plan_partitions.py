@@ -57,6 +57,11 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         self._store = store_ref(store)
         self._request = PlanRequest(source.scope, run_id or uuid4().hex, engine, observe)
 
+    @property
+    def run_id(self) -> str:
+        """The run that this begins."""
+        return self._request.run_id
+
     def default_type_hints(self) -> IOTypeHints:
         # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
         return IOTypeHints.empty()

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 
 import apache_beam as beam
+from apache_beam.pipeline import AppliedPTransform
 from apache_beam.pvalue import PCollection
 
 from gapless import state_format  # noqa: F401 - registers the coders of what comes and goes
 from gapless.explain import explain
+from gapless.plan_partitions import PlanPartitions
 from gapless.progress_merge import FrontierHint
+from gapless.settling.local_run import current_run
 from gapless.settling.publisher import Publisher
 from gapless.store import Store
 from gapless.store_ref import StoreRef, store_ref
@@ -15,19 +18,43 @@ from gapless.updates import FrontierUpdate
 
 
 class PublishFrontier(beam.PTransform[PCollection[FrontierHint], PCollection[FrontierUpdate]]):
-    """A hint only says that it is worth trying: the minimum is recomputed from the members' rows, under the scope's epoch."""
+    """A hint only says that it is worth trying: the minimum is recomputed from the members' rows, under the scope's epoch.
 
-    def __init__(self, store: "str | StoreRef") -> None:
+    In a batch the last hint ends the run that `PlanPartitions` began upstream, or the one of `run_id`: it is `finished`, unless
+    somebody has said before how it ended. A stream ends when whoever started it ends it."""
+
+    def __init__(self, store: "str | StoreRef", run_id: str | None = None) -> None:
         super().__init__()
         self._store = store_ref(store)
+        self._run_id = run_id
 
     def expand(self, hints: PCollection[FrontierHint]) -> PCollection[FrontierUpdate]:
-        return hints | "Publish" >> beam.ParDo(_Publish(self._store)).with_output_types(FrontierUpdate)
+        runs: tuple[str, ...] = ()
+        if hints.is_bounded:
+            runs = _runs_upstream(hints) if self._run_id is None else (self._run_id,)
+        return hints | "Publish" >> beam.ParDo(_Publish(self._store, runs)).with_output_types(FrontierUpdate)
+
+
+def _runs_upstream(collection: PCollection[FrontierHint]) -> tuple[str, ...]:
+    """The runs of every `PlanPartitions` that this collection comes from."""
+    runs: set[str] = set()
+    seen: set[AppliedPTransform] = set()
+    ahead = [collection.producer]
+    while ahead:
+        applied = ahead.pop()
+        if applied is None or applied in seen:
+            continue
+        seen.add(applied)
+        if isinstance(applied.transform, PlanPartitions):
+            runs.add(applied.transform.run_id)
+        ahead += [applied.parent, *(one.producer for one in applied.inputs)]
+    return tuple(sorted(runs))
 
 
 class _Publish(beam.DoFn):
-    def __init__(self, store: StoreRef) -> None:
+    def __init__(self, store: StoreRef, runs: tuple[str, ...]) -> None:
         self._ref = store
+        self._runs = runs
         self._store: Store | None = None
         self._publishers: dict[str, Publisher] = {}
 
@@ -36,6 +63,10 @@ class _Publish(beam.DoFn):
             self._store = self._ref.open(patient=True)
         publisher = self._publishers.setdefault(element.scope, Publisher(self._store, element.scope))
         publisher.publish()
+        for run_id in self._runs:
+            # A pass of a local run is not its end.
+            if current_run(run_id) is None:
+                self._store.finish_run(run_id)
         yield frontier_update(self._store, element.scope)
 
     def teardown(self) -> None:

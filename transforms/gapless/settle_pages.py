@@ -16,6 +16,7 @@ from gapless.effects.protocol import Effect, Step, no_step
 from gapless.page_restriction import Claim, PageRestriction, PageRestrictionTracker
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
+from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import LocalRun, current_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
@@ -59,7 +60,7 @@ class SettleInPlace:
             target_rows=self.effect.target_rows,
             store=store,
             feeds=run.feeds if run else FeedPool(self.source.open),
-            publisher=Publisher(store, task.scope, task.run_id),
+            publisher=Publisher(store, task.scope),
             dead_letters=self.dead_letters.open(task.scope, task.domain) if self.dead_letters else None,
             retry=self.retry,
             called_again=run is not None,
@@ -126,7 +127,7 @@ class _SettleChain(beam.DoFn):
     def process(
         self, element: ReadTask, tracker: Any = beam.DoFn.RestrictionParam(_RESTRICTIONS)
     ) -> Iterator[Any]:
-        with self._in_use:
+        with self._in_use, beating(self._settle.store, element.run_id):
             if self._worker is None:
                 self._run = current_run(element.run_id)
                 self._worker = self._settle.worker(element, self._run)

@@ -5,19 +5,30 @@ from dataclasses import dataclass
 from gapless.errors import ConfigurationError
 from gapless.paging.secrets import SecretReference
 from gapless.store import Store, open_store
+from gapless.store.connections import CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class StoreRef:
-    """Picklable; the password is read on the worker, when the store is opened."""
+    """Picklable; the password is read on the worker, when the store is opened. `connections`: how many each worker process has
+    to a PostgreSQL store at most (see gapless.store.connections)."""
 
     url: str
     password: SecretReference | None = None
+    connections: int = CONNECTIONS
+
+    def __post_init__(self) -> None:
+        if self.connections < 1:
+            raise ConfigurationError(
+                f"a store cannot be used by {self.connections} connections", remedy="give 1 or more a process"
+            )
 
     def open(self, create: bool = False, *, readonly: bool = False, patient: bool = False) -> Store:
         """See `open_store`. Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
         password = self.password.resolve().reveal() if self.password else None
-        return open_store(self.url, password=password, create=create, readonly=readonly, patient=patient)
+        return open_store(
+            self.url, password, create, readonly=readonly, patient=patient, connections=self.connections
+        )
 
 
 def store_ref(store: str | StoreRef) -> StoreRef:

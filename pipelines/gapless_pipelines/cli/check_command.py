@@ -88,6 +88,11 @@ def _store_lines(store: Mapping[str, Any]) -> Iterator[str]:
     }
     differs = bool(store["differences"])
     yield f"  store: {printable(store['url'])}: {'holds another scope of this name' if differs else states[store['state']]}"
+    if store["connections_per_process"] is not None:
+        yield (
+            f"    connections: at most (worker processes + 1) x {store['connections_per_process']}; what PostgreSQL's"
+            " max_connections has to allow"
+        )
     for one in store["differences"]:
         yield f"    {printable(one['key'])}: {printable(one['stored'])} in the store, {printable(one['given'])} in the job file"
     if differs:

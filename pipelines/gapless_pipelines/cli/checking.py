@@ -49,7 +49,13 @@ def understood(job: "Job", *, offline: bool = False) -> dict[str, Any]:
 
 def _store(job: "Job") -> tuple[dict[str, Any], FrozenSchema | None]:
     """Whether the store and the scope are there, where the scope differs, and the schema its files are frozen to."""
-    found: dict[str, Any] = {"url": job.store.url, "state": "new", "differences": []}
+    found: dict[str, Any] = {
+        "url": job.store.url,
+        "state": "new",
+        "differences": [],
+        # On SQLite a connection is a file handle, and nobody counts them.
+        "connections_per_process": None if job.store.url.startswith("sqlite") else job.store.connections,
+    }
     try:
         opened = job.store.ref().open(readonly=True)
     except StoreAbsent:

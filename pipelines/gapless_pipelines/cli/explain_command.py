@@ -7,7 +7,7 @@ import typer
 
 from gapless_pipelines.cli.arguments import AsJson, Debug, ExitCode, JobFile, ScopeName, StoreUrl
 from gapless_pipelines.cli.meaning import opened
-from gapless_pipelines.cli.printing import emit, plural, printable, say_all, seconds_since, since
+from gapless_pipelines.cli.printing import emit, plural, printable, say_all, since
 from gapless_pipelines.cli.status_command import (
     exit_status,
     frontier_line,
@@ -17,8 +17,6 @@ from gapless_pipelines.cli.status_command import (
 from gapless_pipelines.cli.wording import bound_words
 
 BLOCKERS_SHOWN = 20
-SILENT_FOR_LONG = 60
-"""Seconds without a sign of life after which a run may be dead: a killed one cannot say that it is."""
 _SHOWN_IN_JSON = ("format", "gapless", "as_of", "scope", "frontier", "withheld", "blockers")
 
 
@@ -88,12 +86,12 @@ def _reading_text(document: Mapping[str, Any]) -> str:
     counts, run = document["counts"], document["run"]
     if counts["active"] == 0:
         return "every partition is read to its end"
-    if run is not None and run["state"] == "running":
+    if run is not None and run["state"] == "lost":
         silent = since(run["heartbeat_at"], document["as_of"])
-        if seconds_since(run["heartbeat_at"], document["as_of"]) > SILENT_FOR_LONG:
-            return (
-                f"{plural(counts['active'], 'partition')} to be read further by run {run['number']}, "
-                f"silent for {silent}: if it is gone, `gapless backfill` goes on"
-            )
+        return (
+            f"{plural(counts['active'], 'partition')} to be read further by run {run['number']}, "
+            f"silent for {silent}: if it is gone, `gapless backfill` goes on"
+        )
+    if run is not None and run["state"] == "running":
         return f"{plural(counts['active'], 'partition')} being read"
     return f"{plural(counts['active'], 'partition')} can be read further, and no run does: `gapless backfill`"

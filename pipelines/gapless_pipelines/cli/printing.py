@@ -88,12 +88,7 @@ def since(instant: str, as_of: str) -> str:
     >>> since("2026-01-01T00:00:00.000Z", "2026-01-01T00:01:05.000Z")
     '1 min 5 s'
     """
-    return duration(int(seconds_since(instant, as_of)))
-
-
-def seconds_since(instant: str, as_of: str) -> float:
-    """The same in seconds, never below 0."""
-    return max(0.0, (_parsed(as_of) - _parsed(instant)).total_seconds())
+    return duration(int(max(0.0, (_parsed(as_of) - _parsed(instant)).total_seconds())))
 
 
 def _parsed(instant: str) -> datetime:

@@ -130,7 +130,7 @@ def holder_text(blocker: Mapping[str, Any]) -> str:
 
 def _run_text(run: Mapping[str, Any], as_of: str) -> str:
     text = f"run {run['number']} on {run['engine']}: {run['state']}, started {since(run['started_at'], as_of)} ago"
-    if run["state"] == "running":
+    if run["state"] in ("running", "lost"):
         text += f", last sign of life {since(run['heartbeat_at'], as_of)} ago"
     return text
 

@@ -45,6 +45,9 @@ class StoreConfig(ConfigModel):
     password: Annotated[
         SecretField | None, Field(description="of the database's user: {env: NAME} or {file: PATH}")
     ] = None
+    connections: Annotated[
+        int, Field(ge=1, description="how many each process has to a PostgreSQL store at most")
+    ] = 4
 
 
 class BasicsConfig(ConfigModel):

@@ -191,4 +191,4 @@ def _is_good(keys: KeyPath, findings: Iterable[Finding]) -> bool:
 
 def _scope_store(config: BasicsConfig, domain: object, folder: Path) -> ScopeStore:
     url = located(config.store.url, folder)
-    return ScopeStore(config.scope, domain_from(domain), url, config.store.password)
+    return ScopeStore(config.scope, domain_from(domain), url, config.store.password, config.store.connections)

@@ -75,12 +75,12 @@ class WithheldDocument(Printed):
 
 
 class RunDocument(Printed):
-    """The newest run of the scope; `number` is its fencing token."""
+    """The newest run of the scope; `number` is its fencing token. `lost`: said to be running, and silent for a minute."""
 
     id: str
     number: Count
     engine: str
-    state: str
+    state: Literal["running", "finished", "stopped", "failed", "lost"]
     started_at: Instant
     heartbeat_at: Instant
 

@@ -20,9 +20,10 @@ class ScopeStore:
     domain: Domain
     url: str
     password: SecretReference | None = None
+    connections: int = 4
 
     def ref(self) -> StoreRef:
         """The store as it travels to workers."""
         from gapless.store_ref import StoreRef
 
-        return StoreRef(self.url, self.password)
+        return StoreRef(self.url, self.password, self.connections)

@@ -22,7 +22,7 @@ def test_it_says_how_far_everything_is_complete(gapless: Gapless, orders: Any, j
     assert ran.lines[0].startswith("orders: complete through 90, certified, from 0 (published ")
     assert ran.lines[1] == "  2 partitions: 2 active; epoch 1, list frozen"
     assert ran.lines[2] == "  2 pages, 20 events, 0 dead letters, 0 violations"
-    assert ran.lines[3].startswith("  run 1 on local: running, started ")
+    assert ran.lines[3].startswith("  run 1 on local: lost, started "), "a killed one cannot say that it is"
     assert ran.lines[4:] == [
         "  b: active, through 90, 1 page, 10 events",
         "  a: active, through 120, 1 page, 10 events",

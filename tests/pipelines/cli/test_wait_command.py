@@ -134,7 +134,7 @@ def test_a_member_list_certified_no_further_blocks_where_no_run_goes_on(
     orders.begin("a", list_bound=Bound.through(60))
     orders.promote("a", 100)
     orders.publish()
-    orders.store.end_run("run-of-orders", "done")
+    orders.store.end_run("run-of-orders", "finished")
     ran = gapless("wait", "--through", "90", "--json", clock=ManualClock())
     assert ran.exit_status == 3
     assert ran.document["blocker"] == {

@@ -1,5 +1,5 @@
 """Publishing while reading: the scope's one UPDATE, not more often than is useful, with the cutover that may have become
-possible and the run's heartbeat."""
+possible."""
 
 from gapless.clock import Clock, SystemClock
 from gapless.plan import cut_over_if_proved
@@ -7,7 +7,6 @@ from gapless.store import Store
 from gapless.store.records import FrontierRow
 
 PUBLISH_EVERY_SECONDS = 0.5
-HEARTBEAT_EVERY_SECONDS = 2.0
 CUTOVER_EVERY_SECONDS = 2.0
 CUTOVER_REST = 20
 """Trying a cutover reads every live chain: it takes at most one part in so many of the time."""
@@ -23,30 +22,32 @@ class Publisher:
         self,
         store: Store,
         scope: str,
-        run_id: str | None = None,
         clock: Clock | None = None,
         every: float = PUBLISH_EVERY_SECONDS,
     ) -> None:
         self._store = store
         self._scope = scope
-        self._run_id = run_id
         self._clock = clock or SystemClock()
         self._every = every
-        self._published = self._beaten = self._next_cutover = float("-inf")
+        self._kept_back = False
+        self._published = self._next_cutover = float("-inf")
 
     def tick(self) -> FrontierRow | None:
         """Publish when the interval has passed; the row where it moved, else None."""
         now = self._clock.monotonic()
-        if self._run_id is not None and now - self._beaten >= HEARTBEAT_EVERY_SECONDS:
-            self._beaten = now
-            self._store.heartbeat(self._run_id)
         if now - self._published < self._every:
+            self._kept_back = True
             return None
         self._published = now
         return self.publish()
 
+    def flush(self) -> FrontierRow | None:
+        """Publish what `tick` has kept back, if anything; the row where it moved, else None."""
+        return self.publish() if self._kept_back else None
+
     def publish(self) -> FrontierRow | None:
         """Publish now, after whatever cutover is proved; the row where it moved, else None."""
+        self._kept_back = False
         row = self._store.scope(self._scope)
         if row.changing and self._may_cut_over():
             began = self._clock.monotonic()

@@ -1,26 +1,25 @@
-"""The one connection of a store: how it is opened on either database, its transactions, and what happens when it dies.
+"""A store's connection: how it is opened on either database, its transactions, and what happens when it dies.
 
-SQLite: WAL, synchronous=FULL, BEGIN IMMEDIATE for every write. PostgreSQL: psycopg 3, READ COMMITTED for writes, one
-REPEATABLE READ snapshot for a read.
+SQLite: one connection a store, WAL, synchronous=FULL, BEGIN IMMEDIATE for every write. PostgreSQL: psycopg 3, a connection of the
+process's pool for each transaction, READ COMMITTED for writes, one REPEATABLE READ snapshot for a read.
 """
 
-import sqlite3
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine, MappingResult, RowMapping
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from gapless.clock import Clock
-from gapless.errors import ConfigurationError, StoreUnreadable, StoreUnwritable
+from gapless.errors import StoreBusy, StoreUnreadable, StoreUnwritable
 from gapless.store.address import Address
+from gapless.store.connections import CONNECTIONS, LOCK_SECONDS, SharedPool, alone, shared_pool, sqlite_engine
 from gapless.store.failures import ConnectionLost, connect_error, store_error
 
 T = TypeVar("T")
@@ -28,29 +27,20 @@ T = TypeVar("T")
 Ask = Callable[[sa.Select[Any]], Generator[RowMapping, None, None]]
 """Asks one snapshot: the rows of a statement, streamed."""
 
-LOCK_SECONDS = 30
-"""How long a statement waits for another process's lock before StoreBusy."""
-
 RECONNECTS = 8
 """Attempts to reach a server again that was reached before, 7 s in all: a restart takes a few."""
 
-_OLDEST_SQLITE = (3, 35, 0)
-_OLDEST_POSTGRESQL = 150000
 _STREAM_ROWS = 1000
-_KEEPALIVE = {
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "connect_timeout": "15",
-}
-
 
 _writers: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
 """By the path of a SQLite file: whose turn it is to write among the threads of this process."""
 
 
 class Database:
-    """A store's database, by one connection. Used by one thread at a time; connects at first use.
+    """A store's database. Used by one thread at a time; connects at first use.
+
+    On SQLite by one connection of its own. On PostgreSQL by at most `connections` of this process, which all that have the same
+    store open share: one is taken for each transaction, and waited for. A view has one of its own besides.
 
     Every method raises StoreError; a transaction that raises has changed nothing."""
 
@@ -62,11 +52,17 @@ class Database:
         readonly: bool = False,
         create: bool = False,
         patient: bool = False,
+        connections: int = CONNECTIONS,
     ) -> None:
         self.address = address
         self.readonly = readonly
         self._clock = clock
-        self._engine = _engine(address, readonly=readonly, create=create)
+        self._shared: SharedPool | None = None
+        if self.sqlite:
+            self._engine = sqlite_engine(address, readonly=readonly, create=create)
+        else:
+            self._shared = shared_pool(address, readonly=readonly, connections=connections)
+            self._engine = self._shared.engine()
         self._connection: Connection | None = None
         self._connected_before = patient
 
@@ -105,7 +101,7 @@ class Database:
 
         Each answer streams in bounded memory."""
         unread: set[MappingResult] = set()
-        with closing(self._connect()) as connection:
+        with closing(self._connect(alone(self._engine, self.address, readonly=self.readonly))) as connection:
             with self._translated(writing=False):
                 self._begin(connection, writing=False)
             try:
@@ -134,22 +130,25 @@ class Database:
     @contextmanager
     def bare(self) -> Iterator[Connection]:
         """The connection outside of any transaction. Raises StoreError for what fails inside."""
-        with self._translated(writing=not self.readonly):
-            connection = self._open()
+        with self._translated(writing=not self.readonly), self._connected() as connection:
             try:
                 yield connection
             finally:
                 connection.rollback()
 
     def disconnect(self) -> None:
-        """Close the connection; the next use opens another one."""
+        """Close what is open; the next use connects again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             _discard(connection)
 
     def close(self) -> None:
         self.disconnect()
-        self._engine.dispose()
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            shared.give_up()
+        elif self.sqlite:
+            self._engine.dispose()
 
     def _twice(self, attempt: Callable[[bool], T]) -> T:
         # No wait between the two: connecting again is where the waiting is.
@@ -165,8 +164,8 @@ class Database:
         raise AssertionError("tenacity ends with a result or an exception")
 
     def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
-        with self._turn(writing=writing), self._translated(writing=writing):
-            connection = self._open()
+        turn = self._turn(writing=writing)
+        with turn, self._translated(writing=writing), self._connected() as connection:
             try:
                 self._begin(connection, writing=writing)
                 result = work(connection)
@@ -197,16 +196,35 @@ class Database:
         try:
             connection.rollback()
         except DBAPIError:
-            self.disconnect()
+            self._drop(connection)
         else:
             if connection.invalidated:
-                self.disconnect()
+                self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        if self.sqlite:
+            self.disconnect()
+        elif not connection.invalidated:
+            connection.invalidate()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """The connection for one transaction: SQLite's is kept, PostgreSQL's goes back to the pool."""
+        if self.sqlite:
+            if self._connection is None:
+                self._connection = self._open()
+            yield self._connection
+            return
+        connection = self._open()
+        try:
+            yield connection
+        finally:
+            _discard(connection)
 
     def _open(self) -> Connection:
-        if self._connection is None:
-            self._connection = self._reconnect() if self._connected_before else self._connect()
-            self._connected_before = True
-        return self._connection
+        connection = self._reconnect() if self._connected_before else self._connect(self._engine)
+        self._connected_before = True
+        return connection
 
     def _reconnect(self) -> Connection:
         retrying = Retrying(
@@ -216,13 +234,19 @@ class Database:
             sleep=self._clock.sleep,
             reraise=True,
         )
-        return retrying(self._connect)
+        return retrying(self._connect, self._engine)
 
-    def _connect(self) -> Connection:
+    def _connect(self, engine: Engine) -> Connection:
         try:
-            return self._engine.connect()
+            return engine.connect()
         except DBAPIError as error:
             raise connect_error(error, self.where) from error
+        except PoolTimeout as error:
+            raise StoreBusy(
+                f"all connections that this process may have were in use for {LOCK_SECONDS} s",
+                where=self.where,
+                remedy="allow more (`connections` of the store in a job file), or let fewer threads read",
+            ) from error
 
     @contextmanager
     def _translated(self, *, writing: bool) -> Iterator[None]:
@@ -238,71 +262,3 @@ def _discard(connection: Connection) -> None:
         connection.close()
     except DBAPIError:
         connection.invalidate()
-
-
-def _engine(address: Address, *, readonly: bool, create: bool) -> Engine:
-    if address.path is not None:
-        return _sqlite_engine(address, readonly=readonly, create=create)
-    return _postgresql_engine(address, readonly=readonly)
-
-
-def _sqlite_engine(address: Address, *, readonly: bool, create: bool) -> Engine:
-    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        raise StoreUnreadable(
-            f"SQLite {sqlite3.sqlite_version} is too old",
-            where=address.shown,
-            remedy="use a Python built with SQLite 3.35 or newer, or a PostgreSQL store",
-        )
-    mode = "ro" if readonly else "rwc" if create else "rw"
-    uri = f"file:{quote(str(address.path))}?mode={mode}"
-
-    def connect() -> sqlite3.Connection:
-        # A store is used by one thread at a time, but not always by the same one: Beam hands DoFns on.
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        if not readonly:
-            connection.execute("PRAGMA synchronous=FULL")
-        return connection
-
-    return sa.create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
-
-
-def _postgresql_engine(address: Address, *, readonly: bool) -> Engine:
-    defaults = {name: value for name, value in _KEEPALIVE.items() if name not in address.url.query}
-    try:
-        engine = sa.create_engine(
-            address.url,
-            poolclass=NullPool,
-            hide_parameters=True,
-            isolation_level="READ COMMITTED",
-            connect_args={"application_name": "gapless", **defaults},
-        )
-    except ImportError as error:
-        raise ConfigurationError(
-            "a PostgreSQL store needs psycopg, which is not installed",
-            where=address.shown,
-            remedy='pip install "gapless[postgres]"',
-        ) from error
-
-    def prepare(connection: Any, record: object) -> None:
-        version = connection.info.server_version
-        if version < _OLDEST_POSTGRESQL:
-            connection.close()
-            raise StoreUnreadable(
-                f"PostgreSQL {version // 10000} is too old",
-                where=address.shown,
-                remedy="use PostgreSQL 15 or newer",
-            )
-        # What is promoted must outlive a crash of the server, whatever its default; stricter settings are kept.
-        connection.execute(
-            "SELECT set_config('lock_timeout', %s, false), set_config('synchronous_commit', CASE WHEN"
-            " current_setting('synchronous_commit') IN ('off', 'local') THEN 'on' ELSE current_setting('synchronous_commit')"
-            " END, false)",
-            (f"{LOCK_SECONDS}s",),
-        )
-        connection.commit()
-        connection.read_only = readonly
-
-    sa.event.listen(engine, "connect", prepare)
-    return engine

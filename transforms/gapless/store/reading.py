@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -43,12 +44,13 @@ class Reading(StoreBase):
             chains = connection.execute(live.order_by(column.chain)).mappings()
             known = [rows.chain_row(chain, domain) for chain in chains]
             violations = _violations(connection, scope)
+            as_of = self._clock.now()
             return Snapshot(
                 scope=rows.frontier_row(row),
                 chains=known,
-                run=_latest_run(connection, scope),
+                run=_latest_run(connection, scope, as_of),
                 violations=violations.get(row["lineage"], 0),
-                as_of=self._clock.now(),
+                as_of=as_of,
                 totals=_totals(connection, row),
                 frozen=is_frozen(connection, row),
                 departed=departed_successors(connection, row, known),
@@ -179,8 +181,8 @@ def _superseded(
     ]
 
 
-def _latest_run(connection: Connection, scope: str) -> RunRow | None:
+def _latest_run(connection: Connection, scope: str, as_of: datetime) -> RunRow | None:
     column = schema.run.c
     latest = sa.select(schema.run).where(column.scope == scope).order_by(column.number.desc()).limit(1)
     row = connection.execute(latest).mappings().one_or_none()
-    return None if row is None else rows.run_row(row)
+    return None if row is None else rows.run_row(row, as_of)

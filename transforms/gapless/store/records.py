@@ -2,12 +2,21 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gapless.progress import Bound, ChainState, Domain, MemberBlocker, Position
 
 PARTITION, TRANSIT = "partition", "transit"
 """Kinds of chains: a partition's, or that of the events in transit between two routing generations."""
+
+
+RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
+"""States of a run, as stored. Stopped: by whoever started it, before its end; what was promoted stays."""
+
+LOST = "lost"
+"""A run that said it was running, and has given no sign of life for `LOST_AFTER`. Never stored: who reads finds it out."""
+
+LOST_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +208,8 @@ class FrontierRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
+    """A run as it looks to whoever has read it: `state` is as stored, or `lost`."""
+
     run_id: str
     number: int
     scope: str

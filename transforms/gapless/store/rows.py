@@ -1,12 +1,16 @@
 """Between rows of the tables and records: keys become bounds of the scope's domain, and positions its canonical text."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.engine import RowMapping
 
 from gapless.progress import NO_CAP, ChainState, Domain, Position, domain_from
 from gapless.store.records import (
+    LOST,
+    LOST_AFTER,
+    RUNNING,
     Blocker,
     ChainRow,
     DeadLetter,
@@ -156,13 +160,14 @@ def superseded_lineage(row: RowMapping, domain: Domain, *, violated: bool) -> Su
     )
 
 
-def run_row(row: RowMapping) -> RunRow:
+def run_row(row: RowMapping, as_of: datetime) -> RunRow:
+    silent = row["state"] == RUNNING and as_of - row["heartbeat_at"] > LOST_AFTER
     return RunRow(
         run_id=row["run_id"],
         number=row["number"],
         scope=row["scope"],
         engine=row["engine"],
-        state=row["state"],
+        state=LOST if silent else row["state"],
         started_at=row["started_at"],
         heartbeat_at=row["heartbeat_at"],
     )

@@ -6,6 +6,7 @@ from sqlalchemy.engine import Connection
 from gapless.errors import StoreError
 from gapless.store import schema
 from gapless.store.base import StoreBase, insert_new
+from gapless.store.records import FAILED, FINISHED, RUNNING, STOPPED
 
 
 class Runs(StoreBase):
@@ -27,7 +28,7 @@ class Runs(StoreBase):
                     run_id=run_id,
                     scope=scope,
                     engine=engine,
-                    state="running",
+                    state=RUNNING,
                     started_at=now,
                     heartbeat_at=now,
                 )
@@ -44,18 +45,58 @@ class Runs(StoreBase):
 
         return self._database.write(work)
 
-    def heartbeat(self, run_id: str) -> None:
-        """Say that the run is alive. Raises StoreError where there is no such run."""
-        self._update_run(run_id, heartbeat_at=self._clock.now())
+    def heartbeat(self, run_id: str) -> bool:
+        """Say that the run is alive; whether it has not been ended. One that was ended stays so, however late this comes.
+
+        Raises StoreError where there is no such run."""
+        column, now = schema.run.c, self._clock.now()
+
+        def work(connection: Connection) -> bool:
+            alive = sa.and_(column.run_id == run_id, column.state == RUNNING)
+            # Clocks of several machines differ: the latest sign of life stays.
+            newer = sa.update(schema.run).where(alive, column.heartbeat_at < now).values(heartbeat_at=now)
+            if connection.execute(newer).rowcount:
+                return True
+            return self._state(connection, run_id) == RUNNING
+
+        return self._database.write(work)
 
     def end_run(self, run_id: str, state: str) -> None:
-        """Say how the run ended. Raises StoreError where there is no such run."""
-        self._update_run(run_id, state=state, heartbeat_at=self._clock.now())
+        """Say how the run ended: the last word, of whoever started it. Raises StoreError where there is no such run."""
+        self._set_state(run_id, _one_of_the_ends(state))
 
-    def _update_run(self, run_id: str, **values: object) -> None:
+    def finish_run(self, run_id: str) -> None:
+        """The same of a run that has come to its end by itself, said by its pipeline: changes nothing where it has ended already.
+
+        Raises StoreError where there is no such run."""
+        self._set_state(run_id, FINISHED, only_if=RUNNING)
+
+    def resume_run(self, run_id: str) -> None:
+        """The run reads further after its pipeline has ended, by another one. Raises StoreError where there is no such run."""
+        self._set_state(run_id, RUNNING)
+
+    def _set_state(self, run_id: str, state: str, only_if: str | None = None) -> None:
+        column = schema.run.c
+        change = sa.update(schema.run).where(column.run_id == run_id)
+        if only_if is not None:
+            change = change.where(column.state == only_if)
+        change = change.values(state=state, heartbeat_at=self._clock.now())
+
         def work(connection: Connection) -> None:
-            update = sa.update(schema.run).where(schema.run.c.run_id == run_id).values(values)
-            if connection.execute(update).rowcount == 0:
-                raise StoreError(f"there is no run {run_id!r}", where=self._database.where)
+            if connection.execute(change).rowcount == 0:
+                self._state(connection, run_id)
 
         self._database.write(work)
+
+    def _state(self, connection: Connection, run_id: str) -> str:
+        known = sa.select(schema.run.c.state).where(schema.run.c.run_id == run_id)
+        state = connection.execute(known).scalar_one_or_none()
+        if state is None:
+            raise StoreError(f"there is no run {run_id!r}", where=self._database.where)
+        return str(state)
+
+
+def _one_of_the_ends(state: str) -> str:
+    if state not in (FINISHED, STOPPED, FAILED):
+        raise ValueError(f"a run does not end as {state!r}")
+    return state

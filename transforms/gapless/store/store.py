@@ -5,6 +5,7 @@ from types import TracebackType
 from gapless.clock import Clock, SystemClock
 from gapless.errors import StoreAbsent, StoreUnreadable
 from gapless.store.address import Address, parse_address
+from gapless.store.connections import CONNECTIONS
 from gapless.store.cutover import Cutovers
 from gapless.store.engine import Database
 from gapless.store.evidence import EvidenceReading
@@ -31,7 +32,7 @@ class Store(
     Reading,
     EvidenceReading,
 ):
-    """An open store: one connection, used by one thread at a time. A context manager that closes it.
+    """An open store, used by one thread at a time. A context manager that closes it.
 
     Every method raises StoreError where the database refuses, and then has changed nothing. A connection that dies is
     opened again, and what was under way is done once more where that is provably safe."""
@@ -62,11 +63,13 @@ def open_store(
     *,
     readonly: bool = False,
     patient: bool = False,
+    connections: int = CONNECTIONS,
 ) -> Store:
     """Open the store at `url`; `password` is added to a PostgreSQL URL.
 
     `create` makes the store where there is none, and upgrades an older schema. `readonly` opens it so that nothing can be
-    written. `patient`: the server was there a moment ago, so that it is waited for while it restarts.
+    written. `patient`: the server was there a moment ago, so that it is waited for while it restarts. `connections`: how many
+    this process has to a PostgreSQL store at most; all that open it with the same number share them.
 
     Raises ConfigurationError for a URL that names no kind of store, StoreUnreadable (not there, not reachable, not a store,
     damaged), StoreNewer or StoreUnwritable."""
@@ -75,7 +78,9 @@ def open_store(
     clock = clock or SystemClock()
     address = parse_address(url, password)
     _require_file(address, create=create)
-    database = Database(address, clock, readonly=readonly, create=create, patient=patient)
+    database = Database(
+        address, clock, readonly=readonly, create=create, patient=patient, connections=connections
+    )
     try:
         prepare(database, create=create)
     except BaseException:
