@@ -20,10 +20,15 @@ _numbers = count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs the server is marked so, also where it says so by its fixtures alone."""
+    """Whatever needs the server is marked so, also where it says so by its fixtures alone; and what several processes that test
+    must not take apart."""
     for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()):
+        needs_server = "postgres_server" in getattr(item, "fixturenames", ())
+        if needs_server:
             item.add_marker(pytest.mark.postgres)
+        # A prepared transaction anywhere on the server may be one of any message log's writers: these take turns.
+        one_by_one = needs_server and item.path.parent.name == "delivery"
+        item.add_marker(pytest.mark.xdist_group("message logs" if one_by_one else str(item.path)))
 
 
 @pytest.fixture(scope="session")
