@@ -53,7 +53,9 @@ class DueChains:
         return [
             row
             for row in rows
-            if row.fencing_token <= self._number and (self._share is None or row.chain in self._share)
+            if row.fencing_token <= self._number
+            and row.chain not in self._run.caught_up
+            and (self._share is None or row.chain in self._share)
         ]
 
     def _is_due(self, row: ChainRow, now: datetime) -> bool:

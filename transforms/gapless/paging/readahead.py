@@ -20,9 +20,10 @@ MAX_ROWS_AHEAD = 8192
 class PageFeed:
     """The pages of one chain from `token` on, fetched by a thread of its own, at most `room` events ahead.
 
-    After a page at which the source has nothing further, the next one is asked for only when it is wanted. `next` gives them in order; an error of the source surfaces there, after the pages before it. Used by one consumer.
-    `chain` is where that consumer may leave what it knows of the pages so far, while the feed is parked. `fetched_in` is how
-    many seconds the source took for the page that was given last."""
+    `next` gives them in order; an error of the source surfaces there, after the pages before it. After a page at which the source
+    has nothing further, another one is asked for only when it is wanted. Used by one consumer. `chain` is where that consumer
+    may leave what it knows of the pages so far, while the feed is parked. `fetched_in` is how many seconds the source took for
+    the page that was given last."""
 
     def __init__(self, session: Session, partition: Partition, token: str | None, room: int) -> None:
         self.session = session

@@ -69,9 +69,12 @@ class ChainReading:
                         continue
                     lost = yield from self._promote()
                     if then is _Then.LEAVE and not lost:
-                        return
+                        break
                 except (SourceError, EffectError) as error:
                     yield from self._stop_at(error)
+            if self._finished or self._row.chain in self._tally.caught_up:
+                # Nobody may come by for a while: what the throttle has kept back is published now.
+                self._worker.publisher.flush()
         finally:
             known = self._chain if self._run.pages == 0 else None
             self._run.abandon()
@@ -90,13 +93,23 @@ class ChainReading:
         self._worker.on_step("fetched")
         with of_source(self._where):
             checked = self._chain.accept(page)
+        if checked.idle:
+            return self._caught_up()
         self._apply(checked)
         self._worker.on_step("applied")
         self._tally.pages += 1
         if self._pages_left is not None:
             self._pages_left -= 1
         self._tally.worked += self._worker.clock.monotonic() - began
-        return _Then.READ_ON
+        return self._caught_up() if page.caught_up else _Then.READ_ON
+
+    def _caught_up(self) -> _Then:
+        """The source has nothing further at present: promote what is in hand, and let the caller say when to ask again."""
+        self._tally.caught_up.add(self._row.chain)
+        if self._run.pages == 0:
+            # It answered: what it failed before is over, though no promotion says so.
+            self._failures.promoted(self._row.chain)
+        return _Then.LEAVE
 
     def _slice_is_over(self) -> bool:
         left = self._pages_left is None or self._pages_left > 0
@@ -228,6 +241,7 @@ class ChainReading:
     def _go_on_from(self, row: ChainRow) -> Iterator[Emitted]:
         """Leave what is in hand and read on from `row`: old and new are never merged."""
         fenced = row.fencing_token != self._task.fencing_token
+        self._tally.caught_up.discard(row.chain)
         self._row = row
         self._receipts = self._stored_receipts()
         self._leave_feed()

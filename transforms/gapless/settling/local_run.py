@@ -25,13 +25,15 @@ def ignore_stop() -> None:
 
 @dataclass(slots=True)
 class LocalRun:
-    """`limit` is the slice of the present pass; `due` the chains it reads (None: all that can be read)."""
+    """`limit` is the slice of the present pass; `due` the chains it reads (None: all that can be read). `caught_up`: those whose
+    source has had nothing further, which a batch reads no more."""
 
     run_id: str
     feeds: FeedPool
     failures: Failures = field(default_factory=Failures)
     limit: Slice = field(default_factory=Slice)
     due: frozenset[int] | None = None
+    caught_up: set[int] = field(default_factory=set)
     on_progress: Callable[[PartitionProgress], None] = ignore_progress
     stopping: threading.Event = field(default_factory=threading.Event)
     on_stop: Callable[[], object] = ignore_stop
@@ -50,6 +52,8 @@ class LocalRun:
             self._tally.worked += tally.worked
             self._tally.fetching += tally.fetching
             self._tally.pages += tally.pages
+            self._tally.caught_up |= tally.caught_up
+            self.caught_up |= tally.caught_up
 
     def take_tally(self) -> Tally:
         """What all calls did since this was asked last."""

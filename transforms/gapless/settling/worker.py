@@ -33,12 +33,15 @@ class Slice:
 class Tally:
     """Seconds that calls spent waiting for pages and working on them, and the pages they applied.
 
-    `fetching` is what the source took for these pages, also where nobody had to wait because they were fetched ahead."""
+    `fetching` is what the source took for these pages, also where nobody had to wait because they were fetched ahead.
+    `caught_up` are the chains whose source had nothing further when they were left; where `pages` did not grow, nothing new had
+    come either."""
 
     waited: float = 0.0
     worked: float = 0.0
     fetching: float = 0.0
     pages: int = 0
+    caught_up: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
