@@ -2,16 +2,12 @@
 
     python pipeline_as_a_user_writes_it.py FOLDER STORE_URL [--runner=...]
 
-Prints the runner whose result it was, and how many readers were at work at once at most. `DIE_AT` in the environment is a step
-of the page barrier: the n-th time that it comes there (`durable:7`), the program kills itself.
+Prints the runner whose result it was, and how many readers were at work at once at most.
 """
 
-import os
-import signal
 import sys
 import threading
 import time
-from itertools import count
 from pathlib import Path
 
 import apache_beam as beam
@@ -25,7 +21,6 @@ from gapless.testing import ScriptedSession, ScriptedSource
 _lock = threading.Lock()
 _reading: set[str] = set()
 _most = 0
-_steps = count(1)
 
 
 class SlowSource(ScriptedSource):
@@ -49,20 +44,13 @@ class SlowSession(ScriptedSession):
         return page
 
 
-def on_step(name: str) -> None:
-    """Looked up by name where the transforms are unpickled."""
-    step, _, nth = os.environ.get("DIE_AT", "").partition(":")
-    if name == step and next(_steps) == int(nth):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 def main() -> None:
     folder, url, *arguments = sys.argv[1:]
     there = universe()
     source = source_of(there, kind=SlowSource)
     effect = ParquetEffect(str(Path(folder) / "out"), target_rows=10)
     pipeline = beam.Pipeline(options=PipelineOptions(arguments))
-    _ = pipeline | CompleteThrough(source, effect, url, on_step=on_step)
+    _ = pipeline | CompleteThrough(source, effect, url)
     result = pipeline.run()
     result.wait_until_finish()
     print(type(result).__module__.rpartition(".")[2], _most)

@@ -1,0 +1,64 @@
+"""Engines, and a job against the hostile API that runs on them."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_site import EngineSite
+from hostile_universe import HOSTILE, Knobs
+from scripted_scene import Scene
+
+from engines import ENGINES, Engine, prism_binary
+
+LIVELY = {**HOSTILE, "rate_expired": 0.0}
+"""Everything an API may do to its reader but letting tokens die, which may leave a chain without a place to start from."""
+
+
+@pytest.fixture(scope="session")
+def prism() -> Path:
+    """Prism's binary. Without it the test is skipped, and fails under GAPLESS_REQUIRE_PRISM=1."""
+    found = prism_binary()
+    if isinstance(found, Path):
+        return found
+    if os.environ.get("GAPLESS_REQUIRE_PRISM") == "1":
+        pytest.fail(f"GAPLESS_REQUIRE_PRISM=1, but {found}")
+    pytest.skip(found)
+
+
+def _marked(engine: Engine) -> Any:
+    marks = [pytest.mark.prism] if engine.prism else []
+    marks += [pytest.mark.postgres] if engine.apart else []
+    return pytest.param(engine, id=engine.name, marks=marks)
+
+
+@pytest.fixture(params=[_marked(engine) for engine in ENGINES])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each in turn."""
+    one: Engine = request.param
+    return one
+
+
+@pytest.fixture
+def scene(tmp_path: Path, sqlite_url: str) -> Scene:
+    return Scene(tmp_path, sqlite_url)
+
+
+@pytest.fixture
+def make_site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., EngineSite]]:
+    """A site for some engines: on PostgreSQL where a worker of one of them is apart, else on SQLite."""
+    sites: list[EngineSite] = []
+
+    def make(way: str, *engines: Engine, knobs: Knobs | None = None, **job: Any) -> EngineSite:
+        apart = any(engine.apart for engine in engines)
+        url = request.getfixturevalue("postgres_url" if apart else "sqlite_url")
+        binary = request.getfixturevalue("prism") if any(engine.prism for engine in engines) else None
+        folder = tmp_path / f"site{len(sites)}"
+        folder.mkdir()
+        sites.append(EngineSite(folder, url, way, knobs or Knobs(seed=3, **LIVELY), binary, **job))
+        return sites[-1]
+
+    yield make
+    for site in sites:
+        site.close()

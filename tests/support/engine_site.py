@@ -1,0 +1,104 @@
+"""A job that is run on one engine after another, killed and run again, and judged by what is durable."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from durable_claims import Instant
+from engine_pipeline import DIE_AT
+from engine_process import Submitter, Work
+from hostile_site import HostileSite
+from hostile_universe import END, Knobs
+from worker_pool import WorkerPool
+
+from engines import Engine
+
+ENDS_WITHIN = 100.0
+HANGS_AFTER = 10.0
+"""Seconds after a worker was killed. Beam says within two that the job has failed, or it never does."""
+
+
+class EngineSite(HostileSite):
+    """`way` is how the job settles. `prism` is its binary."""
+
+    def __init__(
+        self, folder: Path, store_url: str, way: str, knobs: Knobs, prism: Path | None, **job: Any
+    ) -> None:
+        self.way = way
+        self.prism = prism
+        self._runs: list[EngineRun] = []
+        self.deliveries = folder / "deliveries"
+        self.deliveries.mkdir()
+        super().__init__(folder, store_url, knobs, **job)
+
+    def start(self, engine: Engine, **environment: str) -> "EngineRun":
+        run = EngineRun(self, engine, len(self._runs), environment)
+        self._runs.append(run)
+        return run
+
+    def run(self, engine: Engine) -> None:
+        """To the end, which the engine calls a success."""
+        run = self.start(engine)
+        status = run.submitter.ended(ENDS_WITHIN)
+        assert status == 0, f"{engine} ended with {status}:\n{self.said()}"
+        assert run.submitter.ran_on == engine.runner
+        run.close()
+
+    def run_and_die(self, engine: Engine, step: str, nth: int) -> None:
+        """Whoever reads kills itself at the n-th `step`: a worker, or the submitter where it is the worker."""
+        marker = self.folder / f"died-{len(self._runs)}"
+        run = self.start(engine, **{DIE_AT: f"{step}:{nth}:{marker}"})
+        run.over_after_a_kill(marker)
+        run.close()
+
+    def judge_the_end(self) -> Instant:
+        """Everything is durable, and published."""
+        now = self.oracle.finish()
+        assert now.frontier is not None, self.said()
+        assert now.frontier.position == END
+        return now
+
+    def close(self) -> None:
+        for run in self._runs:
+            run.close()
+        super().close()
+
+
+class EngineRun:
+    """One submission, with its pool of workers where the engine needs one."""
+
+    def __init__(self, site: EngineSite, engine: Engine, number: int, environment: Mapping[str, str]) -> None:
+        folder = site.folder / f"run{number}"
+        home = folder / "home"
+        home.mkdir(parents=True)
+        self._site = site
+        self.pool = WorkerPool(folder, environment) if engine.apart else None
+        if self.pool is not None:
+            self.pool.wait_until_it_listens()
+        self.submitter = Submitter(
+            Work(
+                job=str(site.job),
+                log=str(site.log),
+                way=site.way,
+                deliveries=str(site.deliveries),
+                flags=engine.flags(site.prism, self.pool.port if self.pool else None),
+                environment={**engine.environment(home, site.prism), **environment},
+                ran_on=str(folder / "ran_on"),
+            )
+        )
+
+    def over_after_a_kill(self, marker: Path) -> None:
+        """Wait until a worker was killed, and then for what the engine makes of it: the job fails, or hangs and is ended here."""
+        waited = 0.0
+        while not marker.exists():
+            assert waited < ENDS_WITHIN, f"nobody was killed:\n{self._site.said()}"
+            if self.submitter.ended(0.05) is not None:
+                assert marker.exists(), f"the job ended before anybody was killed:\n{self._site.said()}"
+            waited += 0.05
+        status = self.submitter.ended(HANGS_AFTER)
+        assert status != 0, "a job whose worker was killed has succeeded"
+
+    def close(self) -> None:
+        self.submitter.kill_group()
+        if self.pool is not None:
+            self.pool.close()
