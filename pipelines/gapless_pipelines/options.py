@@ -66,15 +66,24 @@ class EngineOptions:
 
 
 def engine_options(
-    options: Mapping[str, object], arguments: Sequence[str] = (), *, store_url: str | None = None
+    options: Mapping[str, object],
+    arguments: Sequence[str] = (),
+    *,
+    store_url: str | None = None,
+    launching: bool = False,
 ) -> EngineOptions:
     """The engine and its options: the job file's, then the command line's `arguments`; the last one counts.
 
-    `store_url` tells whether every worker can reach the store; None: not asked. Raises InvalidConfiguration with
+    `store_url` tells whether every worker can reach the store; None: not asked. `launching`: a job is about to be submitted, so
+    that nothing may be missing any more. Raises InvalidConfiguration with
     every problem, where Beam does not take an option or gapless cannot be right under it."""
     chosen, problems = _choose(options, arguments)
     if chosen is not None:
         problems += _refusals(chosen, store_url)
+        if launching and not problems:
+            from gapless_pipelines.launching import launch_problems
+
+            problems = launch_problems(chosen.runner, chosen.settings)
     if chosen is None or problems:
         raise InvalidConfiguration(_finding(problem, arguments) for problem in problems)
     runner = chosen.runner

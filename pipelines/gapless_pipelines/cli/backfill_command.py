@@ -62,7 +62,7 @@ def backfill_of(job: "Job", arguments: Sequence[str] = ()) -> "Backfill":
         source=job.source(),
         effect=DeferredEffect(config.effect.target_rows, config.effect.replaceable, job.effect),
         store=job.store.ref(),
-        engine=job.engine(arguments),
+        engine=job.engine(arguments, launching=True),
         dead_letters=None if config.dead_letters is None else DeferredDeadLetters(_dead_letters_of(job)),
         retry=job.retry(),
         membership=job.membership(),

@@ -99,10 +99,12 @@ class Job:
         retry = self.config.retry
         return RetryPolicy(retry.attempts, retry.backoff, retry.max)
 
-    def engine(self, arguments: Sequence[str] = ()) -> EngineOptions:
+    def engine(self, arguments: Sequence[str] = (), *, launching: bool = False) -> EngineOptions:
         """What runs the job: by `pipeline_options`, and by `arguments` as they stand after `--` on a command line.
 
-        Raises InvalidConfiguration."""
+        `launching`: it is about to be started, so that nothing may be missing any more. Raises InvalidConfiguration."""
         from gapless_pipelines.options import engine_options
 
-        return engine_options(self.config.pipeline_options, arguments, store_url=self.store.url)
+        return engine_options(
+            self.config.pipeline_options, arguments, store_url=self.store.url, launching=launching
+        )
