@@ -1,5 +1,6 @@
-"""What an engine needs before a job can be submitted to it, asked before anything is written: Beam itself would tell it late, by an
-ImportError, or by workers that do not start."""
+"""What an engine needs before a job can be submitted to it, asked before anything is written.
+
+Beam itself would tell it late, by an ImportError, or by workers that do not start."""
 
 from __future__ import annotations
 
