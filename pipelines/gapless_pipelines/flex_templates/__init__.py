@@ -3,8 +3,6 @@
 parameters     what a launch may say, from which each `metadata.json` is made      Parameter, parameters_of
 metadata       a template's metadata as Dataflow reads it                          metadata_of
 settings       the words of one launch, checked; the rest is for Beam              Settings, settings_of
-job_text       a job file's text, by Beam's file systems                           read_job_document
-placement      what workers on other machines cannot see                           refuse_unshared
 jobs           the pipeline of a job: backfill, stream, delivery                   Prepared, prepare
 launching      check, submit, say which job it is, return                          launch
 

@@ -11,11 +11,12 @@ from gapless.complete_through import CompleteThrough
 from gapless.summarise_covered import SummariseCovered
 from gapless_pipelines.delivery_job import delivery_job_of
 from gapless_pipelines.flex_templates.parameters import BACKFILL, DELIVERY
-from gapless_pipelines.flex_templates.placement import refuse_unshared
 from gapless_pipelines.flex_templates.settings import Settings
 from gapless_pipelines.job.document import Document
 from gapless_pipelines.job.loading import job_of
+from gapless_pipelines.job_text import is_remote
 from gapless_pipelines.options import EngineOptions, engine_options, workers_elsewhere
+from gapless_pipelines.placement import refuse_unshared
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def prepare(document: Document, settings: Settings) -> Prepared:
 def _backfill(document: Document, settings: Settings) -> Prepared:
     job = job_of(document, Path(settings.job_file))
     engine = job.engine(settings.arguments)
-    refuse_unshared(document, settings, elsewhere=workers_elsewhere(engine))
+    _refuse_unshared(document, settings, engine)
     transform = CompleteThrough(
         job.source(),
         job.effect(),
@@ -54,9 +55,18 @@ def _delivery(document: Document, settings: Settings) -> Prepared:
     job = delivery_job_of(document, Path(settings.job_file))
     # Such a job file names no options: they are what the launch says.
     engine = engine_options({}, settings.arguments, store_url=job.url)
-    refuse_unshared(document, settings, elsewhere=workers_elsewhere(engine))
+    _refuse_unshared(document, settings, engine)
     transform = SummariseCovered(job.reference(), job.effect(), rows=job.config.trigger.rows)
     return Prepared(job.config.table, engine, "SummariseCovered", transform)
+
+
+def _refuse_unshared(document: Document, settings: Settings, engine: EngineOptions) -> None:
+    refuse_unshared(
+        document,
+        remote=is_remote(settings.job_file),
+        elsewhere=workers_elsewhere(engine),
+        shared_folder=settings.shared_folder,
+    )
 
 
 _PREPARED_BY: Mapping[str, Callable[[Document, Settings], Prepared]] = {

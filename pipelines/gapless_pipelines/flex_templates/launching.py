@@ -12,10 +12,10 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from gapless_pipelines.cli.failures import exit_status_of
 from gapless_pipelines.cli.printing import emit, say
 from gapless_pipelines.findings import Finding, InvalidConfiguration
-from gapless_pipelines.flex_templates.job_text import read_job_document
 from gapless_pipelines.flex_templates.jobs import Prepared, prepare
 from gapless_pipelines.flex_templates.parameters import IMAGE
 from gapless_pipelines.flex_templates.settings import PLACE, Settings, settings_of
+from gapless_pipelines.job_text import read_job_document
 from gapless_pipelines.options import LOCAL
 
 FORMAT = 1

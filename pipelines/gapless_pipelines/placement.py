@@ -4,27 +4,25 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from gapless_pipelines.findings import Finding, InvalidConfiguration, KeyPath
-from gapless_pipelines.flex_templates.job_text import is_remote
-from gapless_pipelines.flex_templates.settings import Settings
 from gapless_pipelines.job.document import Document
 
 _FOLDERS: tuple[KeyPath, ...] = (("effect", "path"), ("dead_letters", "path"))
 _URLS: tuple[KeyPath, ...] = (("store", "url"), ("delivery", "url"))
 
 
-def refuse_unshared(document: Document, settings: Settings, *, elsewhere: bool) -> None:
-    """Raises InvalidConfiguration for relative paths in a file of object storage, and, where the workers are `elsewhere`, for
-    folders that are not in the one that the launch says they share."""
-    findings = [*_relative(document, settings)]
+def refuse_unshared(
+    document: Document, *, remote: bool, elsewhere: bool, shared_folder: str | None = None
+) -> None:
+    """Raises InvalidConfiguration for relative paths in a `remote` job file, which has no folder that they could lie in, and,
+    where the workers are `elsewhere`, for folders outside `shared_folder`, which is the one that all workers share."""
+    findings = [*_relative(document)] if remote else []
     if elsewhere:
-        findings += _unshared(document, settings)
+        findings += _unshared(document, shared_folder)
     if findings:
         raise InvalidConfiguration(findings)
 
 
-def _relative(document: Document, settings: Settings) -> Iterator[Finding]:
-    if not is_remote(settings.job_file):
-        return
+def _relative(document: Document) -> Iterator[Finding]:
     for keys in _FOLDERS:
         path = _text(document, keys)
         if path is not None and not path.startswith("/"):
@@ -37,15 +35,14 @@ def _relative(document: Document, settings: Settings) -> Iterator[Finding]:
             yield document.finding(keys, what, "an absolute path: sqlite:////FOLDER/FILE")
 
 
-def _unshared(document: Document, settings: Settings) -> Iterator[Finding]:
-    shared = settings.shared_folder
+def _unshared(document: Document, shared: str | None) -> Iterator[Finding]:
     for keys in _FOLDERS:
         path = _text(document, keys)
         if path is None or (shared is not None and _lies_in(path, shared)):
             continue
         what = f"`{path}` would be a folder of each worker's own, and its files lost with it"
         allowed = (
-            "the parameter shared_folder, which says that all workers share the folder it lies in"
+            "name by shared_folder the folder that all workers share, where this one lies in it"
             if shared is None
             else f"a folder in {shared}, which the workers share"
         )
@@ -53,8 +50,8 @@ def _unshared(document: Document, settings: Settings) -> Iterator[Finding]:
 
 
 def _lies_in(path: str, folder: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return ".." not in parts and PurePosixPath(folder) in (PurePosixPath(path), *PurePosixPath(path).parents)
+    inner = PurePosixPath(path)
+    return ".." not in inner.parts and PurePosixPath(folder) in (inner, *inner.parents)
 
 
 def _text(document: Document, keys: KeyPath) -> str | None:
