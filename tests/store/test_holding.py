@@ -78,7 +78,23 @@ def test_a_gap_is_not_turned_into_a_hold(scene, kit):
     assert scene.store.promote(kit.promotion(gap, 10)) is None
 
 
-def test_a_hold_needs_one_of_its_two_states_and_an_event_its_position(scene):
+def test_an_open_chain_says_what_it_waits_for_and_goes_on(scene, kit):
+    (row,) = scene.members("a")
+    assert scene.store.hold(row, ChainState.OPEN, EVENT)
+    waiting = scene.store.chain(row.chain)
+    assert (waiting.state, waiting.blocker.event_id) == (ChainState.OPEN, "e110")
+    promoted = scene.store.promote(kit.promotion(waiting, 10))
+    assert promoted.blocker is None
+
+
+def test_an_explanation_does_not_open_what_is_held(scene):
+    (row,) = scene.members("a")
+    scene.store.hold(row, ChainState.HELD, EVENT)
+    assert not scene.store.hold(row, ChainState.OPEN, EVENT)
+    assert scene.store.chain(row.chain).state is ChainState.HELD
+
+
+def test_a_hold_needs_one_of_its_states_and_an_event_its_position(scene):
     (row,) = scene.members("a")
     with pytest.raises(ValueError, match="held or gap, not ended"):
         scene.store.hold(row, ChainState.ENDED, EVENT)

@@ -9,6 +9,8 @@
     plan_partitions, read_pages, settle_pages, track_partitions, combine_frontier, publish_frontier, complete_through
                    the transforms
     summarise_covered      message logs on Beam, many shards in parallel
+    outcomes       what a pipeline of one's own says of the pages it was given: delivered, dead-lettered, left out
+    tracking/      one chain that is settled in the pipeline: open pages, their outcomes, promotion (no Beam)
     reading        `Progress`: where the frontier is, for programs without Beam
     epochs         `Epochs`: membership by hand: cutover, an operator's seal, a rebuild
     audit/, history        what is claimed, derived anew from its evidence; and how it came to stand where it does
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from gapless.delivery.message_log import MessageLog
     from gapless.effects.dead_letters import ParquetDeadLetters
     from gapless.effects.parquet import ParquetEffect
+    from gapless.emitted_page import EmittedPage, Event, LetterOf, Outcome
     from gapless.epochs import Epochs
+    from gapless.outcomes import dead_lettered, delivered, left_out, part
     from gapless.paging.http import HttpSource
     from gapless.plan_partitions import PlanPartitions
     from gapless.publish_frontier import PublishFrontier
@@ -44,12 +48,16 @@ _HOMES = {
     "CombineFrontier": "gapless.combine_frontier",
     "CompleteThrough": "gapless.complete_through",
     "Completed": "gapless.complete_through",
+    "EmittedPage": "gapless.emitted_page",
     "Epochs": "gapless.epochs",
+    "Event": "gapless.emitted_page",
     "FrontierUpdate": "gapless.updates",
     "HttpSource": "gapless.paging.http",
+    "LetterOf": "gapless.emitted_page",
+    "MessageLog": "gapless.delivery.message_log",
+    "Outcome": "gapless.emitted_page",
     "ParquetDeadLetters": "gapless.effects.dead_letters",
     "ParquetEffect": "gapless.effects.parquet",
-    "MessageLog": "gapless.delivery.message_log",
     "PartitionProgress": "gapless.updates",
     "PlanPartitions": "gapless.plan_partitions",
     "Progress": "gapless.reading",
@@ -61,16 +69,24 @@ _HOMES = {
     "StoreRef": "gapless.store_ref",
     "SummariseCovered": "gapless.summarise_covered",
     "TrackPartitions": "gapless.track_partitions",
+    "dead_lettered": "gapless.outcomes",
+    "delivered": "gapless.outcomes",
+    "left_out": "gapless.outcomes",
+    "part": "gapless.outcomes",
 }
 
 __all__ = [
     "CombineFrontier",
     "CompleteThrough",
     "Completed",
+    "EmittedPage",
     "Epochs",
+    "Event",
     "FrontierUpdate",
     "HttpSource",
+    "LetterOf",
     "MessageLog",
+    "Outcome",
     "ParquetDeadLetters",
     "ParquetEffect",
     "PartitionProgress",
@@ -85,6 +101,10 @@ __all__ = [
     "SummariseCovered",
     "TrackPartitions",
     "__version__",
+    "dead_lettered",
+    "delivered",
+    "left_out",
+    "part",
 ]
 
 

@@ -94,7 +94,8 @@ class Outcome:
 
     `event_ids` None: every event of the attempt. `part` (i, n): this is the i-th of n outcomes (from 0) that make one; an event
     is settled when all of its n parts are. `letters` are those of the events that were given up on, the others are delivered.
-    `read_through` is the highest position of the page they came with (None: it had no events)."""
+    `read_through` is the highest position of the page they came with (None: it had no events), `number` that page's. An attempt
+    "" is none: it says nothing."""
 
     scope: str
     chain: int
@@ -103,3 +104,4 @@ class Outcome:
     letters: tuple[LetterOf, ...] = ()
     part: tuple[int, int] = (0, 1)
     read_through: Position | None = None
+    number: int | None = None

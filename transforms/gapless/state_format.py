@@ -28,7 +28,7 @@ _VERSION = b"\x01"
 _HALF_TEXT = 1
 
 
-def _pack(*values: object) -> bytes:
+def pack(*values: object) -> bytes:
     try:
         return _VERSION + msgspec.msgpack.encode(values)
     except UnicodeEncodeError:
@@ -55,7 +55,7 @@ def _half_text(code: int, data: memoryview) -> str:
 _decode = msgspec.msgpack.Decoder(ext_hook=_half_text).decode
 
 
-def _unpack(encoded: bytes, what: str) -> list[Any]:
+def unpack(encoded: bytes, what: str) -> list[Any]:
     if encoded[:1] != _VERSION:
         raise StoreNewer(
             f"a {what} in state format {encoded[:1].hex() or 'none'}; this version reads 01",
@@ -79,29 +79,29 @@ def _key(domain: Domain, bound: Bound | None) -> bytes:
     return domain.key(bound)
 
 
-class _Deterministic(Coder):
+class Deterministic(Coder):
     """What all of these coders share."""
 
     def is_deterministic(self) -> bool:
         return True
 
 
-class PlanRequestCoder(_Deterministic):
+class PlanRequestCoder(Deterministic):
     """`[scope, run_id, engine, observe]`."""
 
     def encode(self, value: PlanRequest) -> bytes:
-        return _pack(value.scope, value.run_id, value.engine, value.observe)
+        return pack(value.scope, value.run_id, value.engine, value.observe)
 
     def decode(self, encoded: bytes) -> PlanRequest:
-        return PlanRequest(*_unpack(encoded, "plan request"))
+        return PlanRequest(*unpack(encoded, "plan request"))
 
 
-class ReadTaskCoder(_Deterministic):
+class ReadTaskCoder(Deterministic):
     """`[scope, domain, chain, partition, fields, fencing_token, lineage, epoch, members, member, run_id]`, and the chain's kind
     where it is not a partition's."""
 
     def encode(self, value: ReadTask) -> bytes:
-        return _pack(
+        return pack(
             value.scope,
             domain_text(value.domain),
             value.chain,
@@ -117,48 +117,48 @@ class ReadTaskCoder(_Deterministic):
         )
 
     def decode(self, encoded: bytes) -> ReadTask:
-        scope, domain, *rest = _unpack(encoded, "read task")
+        scope, domain, *rest = unpack(encoded, "read task")
         return ReadTask(scope, domain_of(domain), *rest)
 
 
-class PlannedTasksCoder(_Deterministic):
+class PlannedTasksCoder(Deterministic):
     """The encoded tasks, in order."""
 
     _task = ReadTaskCoder()
 
     def encode(self, value: PlannedTasks) -> bytes:
-        return _pack(*map(self._task.encode, value.tasks))
+        return pack(*map(self._task.encode, value.tasks))
 
     def decode(self, encoded: bytes) -> PlannedTasks:
-        return PlannedTasks(tuple(map(self._task.decode, _unpack(encoded, "list of tasks"))))
+        return PlannedTasks(tuple(map(self._task.decode, unpack(encoded, "list of tasks"))))
 
 
-class OffsetRangeCoder(_Deterministic):
+class OffsetRangeCoder(Deterministic):
     """`[start, stop]`."""
 
     def encode(self, value: OffsetRange) -> bytes:
-        return _pack(value.start, value.stop)
+        return pack(value.start, value.stop)
 
     def decode(self, encoded: bytes) -> OffsetRange:
-        return OffsetRange(*_unpack(encoded, "range of tasks"))
+        return OffsetRange(*unpack(encoded, "range of tasks"))
 
 
-class PageRestrictionCoder(_Deterministic):
+class PageRestrictionCoder(Deterministic):
     """`[done]`."""
 
     def encode(self, value: PageRestriction) -> bytes:
-        return _pack(value.done)
+        return pack(value.done)
 
     def decode(self, encoded: bytes) -> PageRestriction:
-        return PageRestriction(*_unpack(encoded, "page restriction"))
+        return PageRestriction(*unpack(encoded, "page restriction"))
 
 
-class PartitionProgressCoder(_Deterministic):
+class PartitionProgressCoder(Deterministic):
     """`[scope, domain, chain, partition, lineage, epoch, members, member, state, fencing_token, sequence, events, bound key,
     basis, blocker, hint]`."""
 
     def encode(self, value: PartitionProgress) -> bytes:
-        return _pack(
+        return pack(
             value.scope,
             domain_text(value.domain),
             value.chain,
@@ -178,18 +178,18 @@ class PartitionProgressCoder(_Deterministic):
         )
 
     def decode(self, encoded: bytes) -> PartitionProgress:
-        values = _unpack(encoded, "partition progress")
+        values = unpack(encoded, "partition progress")
         domain = domain_of(values[1])
         values[1], values[8], values[12] = domain, ChainState(values[8]), domain.from_key(values[12])
         return PartitionProgress(*values)
 
 
-class FrontierUpdateCoder(_Deterministic):
+class FrontierUpdateCoder(Deterministic):
     """`[scope, domain, lineage, epoch, after key, bound key, basis, withheld, [[partition, code, hint, event, position text,
     since, retry_at]]]`."""
 
     def encode(self, value: FrontierUpdate) -> bytes:
-        return _pack(
+        return pack(
             value.scope,
             domain_text(value.domain),
             value.lineage,
@@ -213,7 +213,7 @@ class FrontierUpdateCoder(_Deterministic):
         )
 
     def decode(self, encoded: bytes) -> FrontierUpdate:
-        scope, text, lineage, epoch, after, bound, basis, withheld, blockers = _unpack(
+        scope, text, lineage, epoch, after, bound, basis, withheld, blockers = unpack(
             encoded, "frontier update"
         )
         domain = domain_of(text)
@@ -236,17 +236,17 @@ class FrontierUpdateCoder(_Deterministic):
         )
 
 
-class DeadLetterCoder(_Deterministic):
+class DeadLetterCoder(Deterministic):
     """`[partition, sequence, event, position, reason, payload, path, operator, recorded_at]`.
 
     The position comes without its domain: text as it is, an integer as the bytes of its key, a tuple as an array of these."""
 
     def encode(self, value: DeadLetter) -> bytes:
-        return _pack(
+        return pack(
             value.partition,
             value.sequence,
             value.event_id,
-            _position(value.position),
+            position_value(value.position),
             value.reason,
             value.payload,
             value.path,
@@ -255,31 +255,31 @@ class DeadLetterCoder(_Deterministic):
         )
 
     def decode(self, encoded: bytes) -> DeadLetter:
-        values = _unpack(encoded, "dead letter")
-        values[3] = _position_from(values[3])
+        values = unpack(encoded, "dead letter")
+        values[3] = position_from(values[3])
         return DeadLetter(*values)
 
 
-class MembersSeenCoder(_Deterministic):
+class MembersSeenCoder(Deterministic):
     """The encoded progress of each chain, by chain number."""
 
     _progress = PartitionProgressCoder()
 
     def encode(self, value: MembersSeen) -> bytes:
-        return _pack(*(self._progress.encode(value.latest[chain]) for chain in sorted(value.latest)))
+        return pack(*(self._progress.encode(value.latest[chain]) for chain in sorted(value.latest)))
 
     def decode(self, encoded: bytes) -> MembersSeen:
         seen = MembersSeen()
-        for progress in _unpack(encoded, "frontier accumulator"):
+        for progress in unpack(encoded, "frontier accumulator"):
             seen.add(self._progress.decode(progress))
         return seen
 
 
-class FrontierHintCoder(_Deterministic):
+class FrontierHintCoder(Deterministic):
     """`[scope, domain, epoch, bound key, missing]`."""
 
     def encode(self, value: FrontierHint) -> bytes:
-        return _pack(
+        return pack(
             value.scope,
             domain_text(value.domain),
             value.epoch,
@@ -288,20 +288,20 @@ class FrontierHintCoder(_Deterministic):
         )
 
     def decode(self, encoded: bytes) -> FrontierHint:
-        scope, text, epoch, bound, missing = _unpack(encoded, "frontier hint")
+        scope, text, epoch, bound, missing = unpack(encoded, "frontier hint")
         domain = domain_of(text)
         return FrontierHint(scope, domain, epoch, domain.from_key(bound), missing)
 
 
-def _position(position: Position) -> object:
+def position_value(position: Position) -> object:
     if isinstance(position, tuple):
-        return [_position(item) for item in position]
+        return [position_value(item) for item in position]
     return keys.encode_integer(position) if isinstance(position, int) else position
 
 
-def _position_from(value: Any) -> Position:
+def position_from(value: Any) -> Position:
     if isinstance(value, list):
-        return tuple(map(_position_from, value))
+        return tuple(map(position_from, value))
     if isinstance(value, bytes):
         return keys.decode_integer(value, 0)[0]
     text: str = value

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gapless.progress.frontier import Frontier, FrontierValue, Scalar, Vector, Withheld
     from gapless.progress.gaps import Gaps
     from gapless.progress.keys import NO_BOUND, NO_CAP
-    from gapless.progress.ledger import Ledger, LedgerCounts, Offer
+    from gapless.progress.ledger import Ledger
     from gapless.progress.list_domain import ListDomain
     from gapless.progress.membership import (
         KeyRange,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         judge_join,
         judge_seal,
     )
+    from gapless.progress.offers import LedgerCounts, Offer
     from gapless.progress.open_pages import Terminal
     from gapless.progress.promotion import PromotionCode, PromotionResult, Run
     from gapless.progress.recent import Recent
@@ -81,7 +82,8 @@ _HOMES = {
         "frontier": "Frontier FrontierValue Scalar Vector Withheld",
         "gaps": "Gaps",
         "keys": "NO_BOUND NO_CAP",
-        "ledger": "Ledger LedgerCounts Offer",
+        "ledger": "Ledger",
+        "offers": "LedgerCounts Offer",
         "list_domain": "ListDomain",
         "membership": "KeyRange Membership MembershipCode Seal judge_join judge_seal",
         "open_pages": "Terminal",

@@ -5,55 +5,14 @@ open at once, and one that does not start at the committed token is not usable. 
 and more than once. What is promoted is a run of settled pages from the committed token on.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Collection, Iterable, Sequence
 
 from gapless.progress.bound import Position
 from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
+from gapless.progress.offers import LedgerCounts, Offer
 from gapless.progress.open_pages import OpenPages, Terminal
 from gapless.progress.promotion import PromotionCode, PromotionResult, Run, linked, refusal, run_of
 from gapless.progress.recent import Recent
-
-
-class Offer(str, Enum):
-    """What became of a page that was offered.
-
-    >>> Offer("FULL") is Offer.FULL
-    True
-    """
-
-    TAKEN = "TAKEN"
-    DUPLICATE = "DUPLICATE"
-    """This very attempt is open already."""
-    REPLAYED = "REPLAYED"
-    """This very attempt was promoted already."""
-    STALE_GENERATION = "STALE_GENERATION"
-    """Read under another routing generation."""
-    FULL = "FULL"
-    """The limit is reached: stop reading. Nothing was dropped; what was refused is read again from the committed token."""
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@dataclass(slots=True)
-class LedgerCounts:
-    """How often something came that changed nothing, since the ledger was made.
-
-    >>> Ledger(Checkpoint(1, 0, "t0", None)).counts.duplicates
-    0
-    """
-
-    duplicates: int = 0
-    replayed: int = 0
-    stale: int = 0
-    full: int = 0
-    repeated_receipts: int = 0
-    refused_receipts: int = 0
-    lower_certificates: int = 0
-    unreachable: int = 0
-    """Attempts dropped because the committed token has passed their start: another attempt won."""
 
 
 class Ledger:
@@ -162,6 +121,118 @@ class Ledger:
         self.counts.repeated_receipts += settled.repeated
         self.counts.refused_receipts += settled.refused
         return settled.fresh
+
+    def settle_page(self, page: str, dead_lettered: Collection[str] = ()) -> int:
+        """Record that every event of an open attempt has its outcome: those of `dead_lettered`, and `delivered` for the rest.
+
+        As for `settle` the first outcome of an event stands; how many were new. Costs the same however many events there are.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
+        >>> _ = ledger.offer(PageAttempt("g", "t0", "t1", (("a", 1), ("b", 2))))
+        >>> ledger.settle_page("g", ["b"]), ledger.settle_page("g"), ledger.settle_page("h")
+        (2, 0, 0)
+        >>> ledger.receipt("g", "b")
+        <Terminal.DEAD_LETTERED: 'dead_lettered'>
+        """
+        place = self._open.get(page)
+        if place is None:
+            return 0
+        fresh = self.settle(dead_lettered, Terminal.DEAD_LETTERED, page) if dead_lettered else 0
+        return fresh + place.settle_rest()
+
+    def receipt(self, page: str, event: str) -> Terminal | None:
+        """The outcome of an event in an open attempt; None where there is none yet.
+
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).receipt("g", "a") is None
+        True
+        """
+        place = self._open.get(page)
+        if place is None:
+            return None
+        return next(
+            (
+                place.receipt(index)
+                for index, (name, _) in enumerate(place.page.events)
+                if name == event and index in place.settled
+            ),
+            None,
+        )
+
+    def settled_of(self, page: str) -> dict[str, Terminal]:
+        """Event id -> outcome, of those events of an open attempt that have one.
+
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).settled_of("g")
+        {}
+        """
+        place = self._open.get(page)
+        if place is None:
+            return {}
+        receipts = ((event, place.receipt(index)) for index, (event, _) in enumerate(place.page.events))
+        return {event: receipt for event, receipt in receipts if receipt is not None}
+
+    def is_settled(self, page: str) -> bool:
+        """Whether every event of an open attempt has its outcome.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1")); ledger.is_settled("g")
+        True
+        """
+        place = self._open.get(page)
+        return place is not None and place.terminal
+
+    def has(self, page: str) -> bool:
+        """Whether an attempt of that name is open.
+
+        >>> Ledger(Checkpoint(1, 0, "t0", None)).has("g")
+        False
+        """
+        return self._open.get(page) is not None
+
+    def heads(self) -> tuple[str, ...]:
+        """The open attempts that start at the committed token.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1")); ledger.heads()
+        ('g',)
+        """
+        return tuple(place.page.name for place in self._open.starting_at(self._checkpoint.page_token))
+
+    def heads_settled(self) -> bool:
+        """Whether an attempt that starts at the committed token is settled.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1")); ledger.heads_settled()
+        True
+        """
+        return any(place.terminal for place in self._open.starting_at(self._checkpoint.page_token))
+
+    def leads_to(self, token: str | None) -> bool:
+        """Whether a page that starts at `token` may be promoted once those before it are: it is committed, or open pages go there
+        from the committed one.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1"))
+        >>> ledger.leads_to("t0"), ledger.leads_to("t1"), ledger.leads_to("t2")
+        (True, True, False)
+        """
+        return token in self._reachable()
+
+    def beside_the_path(self) -> tuple[str, ...]:
+        """Open attempts to which no open page leads from the committed token: others may come that do.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t5", "t6"))
+        >>> ledger.beside_the_path()
+        ('g',)
+        """
+        reachable = self._reachable()
+        return tuple(place.page.name for place in self._open if place.page.start_token not in reachable)
+
+    def withdraw(self, page: str) -> None:
+        """Drop an open attempt that will not be promoted: it is read again where it is still missing.
+
+        >>> ledger = Ledger(Checkpoint(1, 0, "t0", None)); _ = ledger.offer(PageAttempt("g", "t0", "t1"))
+        >>> ledger.withdraw("g"); ledger.open_pages
+        0
+        """
+        place = self._open.get(page)
+        if place is not None:
+            self._open.remove(place, self._seen)
 
     def receipts(self) -> dict[str, Terminal]:
         """Event id -> outcome of all open pages, and of events whose page has not come: what a hold makes durable.
@@ -326,6 +397,9 @@ class Ledger:
 
     def _run(self, pages: Sequence[PageAttempt]) -> Run:
         return run_of(self._checkpoint, pages, self._seen, self._accept_assertions)
+
+    def _reachable(self) -> set[str | None]:
+        return self._open.reachable(self._checkpoint.page_token)
 
     def _pass(self, tokens: Iterable[str | None]) -> None:
         self.counts.unreachable += self._open.remove_passed(tokens, self._checkpoint.page_token, self._seen)

@@ -48,6 +48,18 @@ class OpenPage:
             self.dead_lettered.add(index)
         return True
 
+    def settle_rest(self) -> int:
+        """Every event without a receipt is delivered; how many these were."""
+        events = len(self.page.events)
+        if self.settled.through == events:
+            return 0
+        missing = events if not self.settled.through and self.settled.settled else self._missing()
+        self.settled.complete_range(0, events)
+        return missing
+
+    def _missing(self) -> int:
+        return sum(1 for _ in self.settled.open(len(self.page.events)))
+
     def receipt(self, index: int) -> Terminal | None:
         if index not in self.settled:
             return None
@@ -174,6 +186,18 @@ class OpenPages:
             end = before[end]
             passed.append(end)
         return passed
+
+    def reachable(self, start: str | None) -> set[str | None]:
+        """`start`, and every token to which open pages lead from there."""
+        found: set[str | None] = {start}
+        tokens = [start]
+        for token in tokens:
+            for place in self._by_start.get(token, ()):
+                following = place.page.next_token
+                if following is not None and following not in found:
+                    found.add(following)
+                    tokens.append(following)
+        return found
 
     def remove(self, place: OpenPage, over: Container[tuple[str, Position]] | None = None) -> None:
         """Close a page. Its outcomes that no other page holds are kept for pages to come, but for events that are `over`;

@@ -12,7 +12,7 @@ from gapless.store.base import StoreBase, insert_new
 from gapless.store.findings import journal, record_dead_letters
 from gapless.store.records import Blocker, ChainRow, DeadLetter
 from gapless.store.rows import chain_row, write_position
-from gapless.store.swaps import ADD_DEAD_LETTERS, HOLD, OPEN_PAGE, RESTART, TAKE, at
+from gapless.store.swaps import ADD_DEAD_LETTERS, EXPLAIN, HOLD, OPEN_PAGE, RESTART, TAKE, at
 
 OUTCOMES = ("delivered", "dead_lettered")
 
@@ -66,12 +66,13 @@ class Chains(StoreBase):
         return self._database.write(work, again)
 
     def hold(self, expected: ChainRow, state: ChainState, blocker: Blocker) -> bool:
-        """Make what stopped the chain its durable state: HELD, or GAP, which no taking opens again. False: lost.
+        """Make what stopped the chain its durable state: HELD, or GAP, which no taking opens again; OPEN says of an open chain
+        what it waits for, and changes no more than that. False: lost.
 
         Lost, too, where an event was skipped since the row was read: there may be nothing left to hold. `since` stays where the
         same code held on the same event before. Raises ValueError for another state, or an event without its position."""
-        if state not in (ChainState.HELD, ChainState.GAP):
-            raise ValueError(f"a chain is held as held or gap, not {state}")
+        if state not in (ChainState.HELD, ChainState.GAP, ChainState.OPEN):
+            raise ValueError(f"a chain is explained as open, or held as held or gap, not {state}")
         if blocker.event_id is not None and blocker.position is None:
             raise ValueError(f"the position of event {blocker.event_id!r} is missing")
         now = self._clock.now()
@@ -90,7 +91,10 @@ class Chains(StoreBase):
                 "new_blocker_since": blocker.since or now,
                 "new_blocker_retry_at": blocker.retry_at,
             }
-            return connection.execute(HOLD, parameters).rowcount == 1
+            return (
+                connection.execute(HOLD if state is not ChainState.OPEN else EXPLAIN, parameters).rowcount
+                == 1
+            )
 
         return self._database.write(work)
 

@@ -96,29 +96,35 @@ RESTART: Final = (
     .returning(schema.chain)
 )
 
-HOLD: Final = (
-    sa.update(schema.chain)
-    .where(UNCHANGED, NOT_SKIPPED, _chain.state.in_((_OPEN, _HELD)))
-    .values(
-        state=_new(_chain.state),
-        blocker_code=_new(_chain.blocker_code),
-        blocker_hint=_new(_chain.blocker_hint),
-        blocker_event_id=_new(_chain.blocker_event_id),
-        blocker_position=_new(_chain.blocker_position),
-        # Since when the same code has held on the same event, however many runs have tried.
-        blocker_since=sa.case(
-            (
-                sa.and_(
-                    _chain.blocker_code == _new(_chain.blocker_code),
-                    _chain.blocker_event_id.is_not_distinct_from(_new(_chain.blocker_event_id)),
+
+def _hold(*states: str) -> sa.Update:
+    return (
+        sa.update(schema.chain)
+        .where(UNCHANGED, NOT_SKIPPED, _chain.state.in_(states))
+        .values(
+            state=_new(_chain.state),
+            blocker_code=_new(_chain.blocker_code),
+            blocker_hint=_new(_chain.blocker_hint),
+            blocker_event_id=_new(_chain.blocker_event_id),
+            blocker_position=_new(_chain.blocker_position),
+            # Since when the same code has held on the same event, however many runs have tried.
+            blocker_since=sa.case(
+                (
+                    sa.and_(
+                        _chain.blocker_code == _new(_chain.blocker_code),
+                        _chain.blocker_event_id.is_not_distinct_from(_new(_chain.blocker_event_id)),
+                    ),
+                    _chain.blocker_since,
                 ),
-                _chain.blocker_since,
+                else_=_new(_chain.blocker_since),
             ),
-            else_=_new(_chain.blocker_since),
-        ),
-        blocker_retry_at=_new(_chain.blocker_retry_at),
+            blocker_retry_at=_new(_chain.blocker_retry_at),
+        )
     )
-)
+
+
+HOLD: Final = _hold(_OPEN, _HELD)
+EXPLAIN: Final = _hold(_OPEN)
 
 OPEN_PAGE: Final = (
     sa.select(_chain.chain).where(UNCHANGED, _chain.state.in_((_OPEN, _HELD))).with_for_update()

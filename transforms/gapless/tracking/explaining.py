@@ -1,0 +1,62 @@
+"""What a chain waits for while pages of it are open, and the outcomes that a later run need not repeat."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gapless.progress import Terminal
+from gapless.store.records import Blocker, DeadLetter
+from gapless.tracking.chain_tracking import ChainTracking
+
+MOST_RECEIPTS: Final = 50_000
+"""So many outcomes of open pages are made durable by themselves; what is beyond comes to the pipeline again in the next run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """`blocker` says what the chain waits for. `receipts` are outcomes of open pages that are not in the store yet, with their
+    dead letters."""
+
+    blocker: Blocker
+    receipts: Mapping[str, str] = field(default_factory=dict)
+    letters: Sequence[DeadLetter] = ()
+
+
+def waiting_of(tracking: ChainTracking) -> Waiting | None:
+    """What keeps a chain from getting on; None where no page at its committed token lacks an outcome."""
+    found = tracking.waits_for()
+    if found is None:
+        return None
+    missing = found[1]
+    event, position = missing[0]
+    more = f" (and {len(missing) - 1} more events of its page)" if len(missing) > 1 else ""
+    blocker = Blocker(
+        code="unsettled_event",
+        hint=f"the pipeline has said no outcome of it{more}",
+        event_id=event,
+        position=position,
+    )
+    receipts, letters = _receipts(tracking)
+    return Waiting(blocker, receipts, letters)
+
+
+def _receipts(tracking: ChainTracking) -> tuple[dict[str, str], list[DeadLetter]]:
+    receipts: dict[str, str] = {}
+    letters: list[DeadLetter] = []
+    for sequence, page in enumerate(tracking.pages_in_order(), tracking.row.sequence):
+        fresh = {
+            event: outcome.value
+            for event, outcome in tracking.outcomes_of(page).items()
+            if event not in tracking.stored
+        }
+        if len(receipts) + len(fresh) > MOST_RECEIPTS:
+            break
+        receipts.update(fresh)
+        letters += [
+            DeadLetter(
+                page.task.partition, sequence, letter.event_id, letter.position, letter.reason, letter.payload
+            )
+            for letter in tracking.letters_of(page.attempt)
+            if fresh.get(letter.event_id) == Terminal.DEAD_LETTERED.value
+        ]
+    return receipts, letters
