@@ -87,6 +87,19 @@ class BackfillResult:
             return 5
         return 0 if self.complete else 3
 
+    def _repr_html_(self) -> str:
+        """For a notebook: how it ended, the frontier, who holds it, the partitions."""
+        from gapless.notebook import backfill_html
+        from gapless.status_document import status_document
+
+        return backfill_html(
+            status_document(self.snapshot),
+            VERDICTS[self.exit_status],
+            pages=self.pages,
+            events=self.events,
+            seconds=self.seconds,
+        )
+
     @property
     def complete(self) -> bool:
         """Everything that was to be read is read and proved."""
@@ -96,6 +109,15 @@ class BackfillResult:
         if self.stop is not None:
             return scope.frontier >= self.stop
         return all(row.state is not ChainState.OPEN for row in self.snapshot.chains if row.is_live)
+
+
+VERDICTS = {
+    0: "done: everything that was to be read is read and proved",
+    3: "not complete: run it again to go on from here",
+    4: "a newer run has taken over; this one changes nothing any more",
+    5: "the source broke a promise: what it certified was not all",
+}
+"""A result's exit status in words."""
 
 
 def run_backfill(
@@ -169,7 +191,7 @@ def _local(
         from gapless_pipelines.local_passes import LocalPasses
         from gapless_pipelines.reader_processes import fork_readers, processes_for
 
-        passes = LocalPasses(_transform(backfill, request), backfill.engine.pipeline_options(), run)
+        passes = LocalPasses(transform_of(backfill, request), backfill.engine.pipeline_options(), run)
         _collect_from_here_on()
         count = processes_for(len(plan.tasks), backfill.processes) if several else 1
         shares = [frozenset(task.chain for task in plan.tasks[first::count]) for first in range(count)]
@@ -215,7 +237,8 @@ def _stop_all(others: "Sequence[ReaderProcess]") -> None:
         other.stop()
 
 
-def _transform(backfill: Backfill, request: PlanRequest) -> "CompleteThrough":
+def transform_of(backfill: Backfill, request: PlanRequest) -> "CompleteThrough":
+    """The pipeline of a run that is planned already."""
     from gapless.complete_through import CompleteThrough
 
     return CompleteThrough(
@@ -257,7 +280,7 @@ def _elsewhere(
     changed meanwhile."""
     import apache_beam as beam
 
-    transform = _transform(backfill, request)
+    transform = transform_of(backfill, request)
     _collect_from_here_on()
     on_reading()
 

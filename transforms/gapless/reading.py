@@ -166,6 +166,12 @@ class ScopeProgress:
         """The blockers, and which of them holds the frontier."""
         return explain(self.snapshot())
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the frontier, who holds it, the partitions."""
+        from gapless.notebook import status_html
+
+        return status_html(self.status())
+
     def status(self, *, all_partitions: bool = False) -> dict[str, Any]:
         """What `gapless status --json` prints."""
         return status_document(self.snapshot(), all_partitions=all_partitions)

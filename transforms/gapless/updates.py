@@ -1,7 +1,9 @@
 """The elements that travel between the transforms. Self-describing, immutable, the same bytes for the same value."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from gapless.clock import instant_text
 from gapless.progress import Bound, ChainState, Domain
 from gapless.store.records import PARTITION, Blocker
 
@@ -83,3 +85,41 @@ class FrontierUpdate:
     basis: str
     withheld: str | None
     blockers: tuple[tuple[str, Blocker], ...] = ()
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the frontier and its blockers."""
+        from gapless.notebook import frontier_html
+
+        frontier = None
+        if self.bound is not None:
+            frontier = {
+                **_fields(self.bound, self.domain),
+                "after": None if self.after is None else self.domain.text(self.after.position),
+                "after_inclusive": None if self.after is None else self.after.inclusive,
+                "basis": self.basis,
+            }
+        return frontier_html(
+            {
+                "scope": self.scope,
+                "lineage": self.lineage,
+                "membership_epoch": self.membership_epoch,
+                "frontier": frontier,
+                "withheld": None if self.withheld is None else {"code": self.withheld, "detail": ""},
+                "blockers": [_blocker(partition, one, self.domain) for partition, one in self.blockers],
+            }
+        )
+
+
+def _fields(bound: Bound, domain: Domain) -> dict[str, Any]:
+    return {"position": domain.text(bound.position), "inclusive": bound.inclusive}
+
+
+def _blocker(partition: str, blocker: Blocker, domain: Domain) -> dict[str, Any]:
+    return {
+        "partition": partition,
+        "code": blocker.code,
+        "event_id": blocker.event_id,
+        "position": None if blocker.position is None else domain.text(blocker.position),
+        "since": None if blocker.since is None else instant_text(blocker.since),
+        "hint": blocker.hint,
+    }

@@ -155,13 +155,9 @@ def _ended_short(result: "BackfillResult") -> list[dict[str, Any]]:
 
 
 def _verdict(result: "BackfillResult") -> str:
-    texts = {
-        0: "done: everything that was to be read is read and proved",
-        3: "not complete: run it again to go on from here",
-        4: "a newer run has taken over; this one changes nothing any more",
-        5: "the source broke a promise: what it certified was not all",
-    }
-    text = texts[result.exit_status]
+    from gapless_pipelines.backfill import VERDICTS
+
+    text = VERDICTS[result.exit_status]
     scope, stop = result.snapshot.scope, result.stop
     if result.exit_status == 3 and stop is not None and (scope.frontier is None or scope.frontier < stop):
         from gapless.explain import members_of

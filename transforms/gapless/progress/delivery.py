@@ -14,6 +14,7 @@ from gapless.progress.accumulator import frontier_of
 from gapless.progress.bound import Bound
 from gapless.progress.frontier import FrontierValue
 from gapless.progress.membership import Membership
+from gapless.progress.shown_html import fragment, line, table
 
 DELIVERY_BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     "non_terminal": (
@@ -30,6 +31,10 @@ DELIVERY_BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 """code -> (meaning, what releases it); one line each."""
+
+
+_TOLD: Final = ("id", "status", "pid", "user", "application", "since", "gid")
+"""What a notebook shows of a blocker, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,23 @@ class DeliveryFrontier:
         True
         """
         return Bound.through(self.through)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: how far the shard is terminal and handed on, and who keeps it there."""
+        parts = [line(f"every row through {self.through} is terminal", strong=str(self.shard))]
+        parts.append(line(f"handed on through {self.coverage}", muted=True))
+        if self.blocker is not None:
+            meaning, release = DELIVERY_BLOCKER_CODES[self.blocker.code]
+            known = {name: getattr(self.blocker, name) for name in _TOLD}
+            heads = [
+                "held by",
+                *(name for name, value in known.items() if value is not None),
+                "why",
+                "released by",
+            ]
+            told = [value for value in known.values() if value is not None]
+            parts.append(table(heads, [[self.blocker.code, *told, meaning, release]]))
+        return fragment(*parts)
 
     @property
     def complete(self) -> Bound:
