@@ -11,6 +11,7 @@ from gapless.effects.protocol import Effect, Step, no_step
 from gapless.paging.source import Source
 from gapless.plan import policy_in_force
 from gapless.plan_partitions import PlanPartitions
+from gapless.polling import Polling
 from gapless.publish_frontier import PublishFrontier
 from gapless.settle_pages import SettleInPlace, SettlePages
 from gapless.settling.open_run import DeadLetterEffect
@@ -34,7 +35,9 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
 
     `store` is a URL or a `StoreRef` (URL and a reference to its password). With `dead_letters` a failing event is given that
     outcome after `retry.attempts`; without, it holds its partition, and only that one. `membership` says what follows a list
-    of partitions that has changed; by default the next epoch, as soon as everything is proved."""
+    of partitions that has changed; by default the next epoch, as soon as everything is proved.
+
+    With `polling` a stream, on an engine that defers: `source` has to say when it has nothing further at present."""
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         run_id: str | None = None,
         engine: str = "beam",
         observe: bool = True,
+        polling: Polling | None = None,
         on_step: Step = no_step,
     ) -> None:
         super().__init__()
@@ -60,6 +64,7 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
         self._run_id = run_id
         self._engine = engine
         self._observe = observe
+        self._polling = polling
 
     def default_type_hints(self) -> IOTypeHints:
         # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
@@ -67,9 +72,15 @@ class CompleteThrough(beam.PTransform[PBegin, Completed]):
 
     def expand(self, pbegin: PBegin) -> Completed:
         planned = pbegin | PlanPartitions(
-            self._source, self._store, self._run_id, self._engine, self._observe, self._membership
+            self._source,
+            self._store,
+            self._run_id,
+            self._engine,
+            self._observe,
+            self._membership,
+            self._polling,
         )
-        read = planned.tasks | SettlePages(self._settle)
+        read = planned.tasks | SettlePages(self._settle, self._polling)
         progress = (planned.progress, read.progress) | beam.Flatten() | TrackPartitions()
         frontier = progress | CombineFrontier() | PublishFrontier(self._store)
         return Completed(frontier, progress, read.dead_letters)

@@ -15,12 +15,19 @@ from apache_beam.typehints.decorators import IOTypeHints
 from apache_beam.utils.timestamp import Duration
 
 from gapless.paging.source import Source
-from gapless.plan import plan_run
+from gapless.plan import plan_run, policy_in_force
+from gapless.polling import Polling
+from gapless.reading_dofn import ReadingDoFn
+from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import current_run
 from gapless.state_format import OffsetRangeCoder
 from gapless.store.records import MembershipPolicy
 from gapless.store_ref import StoreRef, store_ref
+from gapless.stream_format import WatchStateCoder
+from gapless.stream_tracker import StateTracker
+from gapless.streaming import CertifiedWatermark, EventTime, require_streaming_engine, unbounded
 from gapless.updates import PartitionProgress, PlannedTasks, PlanRequest, ReadTask
+from gapless.watching import Watch, WatchState
 
 PROGRESS = "progress"
 TURNS = 64
@@ -40,7 +47,9 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
 
     `run_id` is made where the pipeline is built, so that a bundle run again gets the number it had; a pipeline whose graph
     is run again later (a template) must be given a new one each time. `observe=False` goes by the durable rows alone.
-    `membership` says what follows a list that has changed."""
+    `membership` says what follows a list that has changed; by default the next epoch as soon as everything is proved,
+    where nothing has to be read again for it. With `polling` a stream: the list is looked at again every `look_every` seconds,
+    chains that are new are handed out, and the planner ends when a newer run has taken over."""
 
     def __init__(
         self,
@@ -50,9 +59,12 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         engine: str = "beam",
         observe: bool = True,
         membership: MembershipPolicy | None = None,
+        polling: Polling | None = None,
     ) -> None:
         super().__init__()
-        self._membership = membership
+        # Outcomes of a pipeline are nothing that reading again could replace.
+        self._membership = membership or policy_in_force(None, source, replaceable=False)
+        self._polling = polling
         self._source = source
         self._store = store_ref(store)
         self._request = PlanRequest(source.scope, run_id or uuid4().hex, engine, observe)
@@ -67,18 +79,24 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         return IOTypeHints.empty()
 
     def expand(self, pbegin: PBegin) -> Planned:
+        planner: beam.DoFn = _Plan(self._source, self._store, self._membership)
+        if self._polling is not None:
+            require_streaming_engine(pbegin.pipeline)
+            planner = _Watch(self._source, self._store, self._membership, self._polling)
         planned = (
             pbegin
             | beam.Create([self._request]).with_output_types(PlanRequest)
             | "Plan"
-            >> beam.ParDo(_Plan(self._source, self._store, self._membership))
-            .with_output_types(PlannedTasks)
-            .with_outputs(PROGRESS, main="tasks")
+            >> beam.ParDo(planner).with_output_types(PlannedTasks).with_outputs(PROGRESS, main="tasks")
         )
+        planned_tasks: PCollection[PlannedTasks] = planned.tasks
         progress: PCollection[PartitionProgress] = planned[PROGRESS]
         progress.element_type = PartitionProgress
-        hand_out: beam.DoFn = _InTurns() if _hands_out_in_turns(pbegin) else _AtOnce()
-        tasks = planned.tasks | "Hand out" >> beam.ParDo(hand_out).with_output_types(ReadTask)
+        if self._polling is not None:
+            planned_tasks, progress = unbounded(planned_tasks), unbounded(progress)
+        in_turns = self._polling is not None or _hands_out_in_turns(pbegin)
+        hand_out: beam.DoFn = _InTurns() if in_turns else _AtOnce()
+        tasks = planned_tasks | "Hand out" >> beam.ParDo(hand_out).with_output_types(ReadTask)
         # Spreads the chains over the workers: without it they are fused into the one bundle of the plan.
         return Planned(tasks | "Spread" >> beam.Reshuffle(), progress)
 
@@ -93,7 +111,7 @@ def _hands_out_in_turns(pbegin: PBegin) -> bool:
 
 
 class _Plan(beam.DoFn):
-    def __init__(self, source: Source, store: StoreRef, membership: MembershipPolicy | None) -> None:
+    def __init__(self, source: Source, store: StoreRef, membership: MembershipPolicy) -> None:
         self._source = source
         self._store = store
         self._membership = membership
@@ -106,6 +124,78 @@ class _Plan(beam.DoFn):
         yield PlannedTasks(tuple(task for task in plan.tasks if due is None or task.chain in due))
         for progress in plan.progress:
             yield pvalue.TaggedOutput(PROGRESS, progress)
+
+
+class _WatchRestrictions(RestrictionProvider):
+    def initial_restriction(self, element: PlanRequest) -> WatchState:
+        return WatchState()
+
+    def create_tracker(self, restriction: WatchState) -> StateTracker[WatchState]:
+        return StateTracker(restriction)
+
+    def restriction_size(self, element: PlanRequest, restriction: WatchState) -> int:
+        return 0 if restriction.done else 1
+
+    def restriction_coder(self) -> Coder:
+        return WatchStateCoder()
+
+    def truncate(self, element: PlanRequest, restriction: WatchState) -> None:
+        """A drain drops the rest: the next run looks at the list."""
+        return
+
+
+_LOOKS = _WatchRestrictions()
+_WATERMARK = CertifiedWatermark()
+
+
+class _Watch(ReadingDoFn):
+    """Plans, and looks again and again. Its watermark is the published frontier: no chain enters with an event behind it."""
+
+    def __init__(
+        self, source: Source, store: StoreRef, membership: MembershipPolicy, polling: Polling
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._membership = membership
+        self._polling = polling
+        self._watch: Watch | None = None
+
+    @beam.DoFn.unbounded_per_element()
+    def process(
+        self,
+        element: PlanRequest,
+        tracker: Any = beam.DoFn.RestrictionParam(_LOOKS),
+        watermark: Any = beam.DoFn.WatermarkEstimatorParam(_WATERMARK),
+    ) -> Iterator[Any]:
+        state = tracker.current_restriction()
+        time = EventTime(watermark, self._source.domain)
+        with self.in_use:
+            if self.closing or not tracker.try_claim(state):
+                return
+            with beating(self._store, element.run_id):
+                looked = self._opened(element).look(state)
+            if not tracker.try_claim(looked.state):
+                # The rest was split off meanwhile: who goes on with it looks again, and hands out what is new.
+                return
+            if looked.tasks:
+                yield time.stamped(PlannedTasks(looked.tasks))
+            for progress in looked.progress:
+                yield pvalue.TaggedOutput(PROGRESS, time.stamped(progress))
+            time.raise_to(looked.frontier)
+        if not looked.state.done:
+            tracker.defer_remainder(Duration(seconds=self._polling.look_every))
+
+    def _opened(self, request: PlanRequest) -> Watch:
+        if self._watch is None:
+            store = self._store.open(create=True, patient=True)
+            self._watch = Watch(self._source, store, request, self._membership)
+        return self._watch
+
+    def close(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+            watch.store.close()
 
 
 class _AtOnce(beam.DoFn):

@@ -1,36 +1,44 @@
 """`SettlePages`: a splittable DoFn that reads chains, one element each, and settles them in place."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam import pvalue
-from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.typehints.decorators import IOTypeHints
+from apache_beam.utils.timestamp import Duration
 
 from gapless.effects.protocol import Effect, Step, no_step
-from gapless.page_restriction import Claim, PageRestriction, PageRestrictionTracker
+from gapless.page_restriction import Claim
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
+from gapless.polling import Polling
+from gapless.reading_dofn import ChainRestrictions, ReadingDoFn
 from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import LocalRun, current_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.settle import settle_chain
+from gapless.settling.settle_stream import settle_slice
+from gapless.settling.shared_feeds import SharedFeeds, shared_feeds
 from gapless.settling.worker import Slice, Tally, Worker
-from gapless.state_format import PageRestrictionCoder
 from gapless.store.records import DeadLetter
 from gapless.store_ref import StoreRef
+from gapless.streaming import (
+    Call,
+    CertifiedWatermark,
+    EventTime,
+    StreamRestrictions,
+    require_same_kind,
+    require_streaming_engine,
+    unbounded,
+)
 from gapless.updates import PartitionProgress, ReadTask
 
 DEAD_LETTERS = "dead_letters"
-CLOSING_SECONDS = 60.0
-"""How long a teardown waits for the page under way; what is still in use then is left to the end of the process."""
 
 
 class Read(NamedTuple):
@@ -51,20 +59,20 @@ class SettleInPlace:
     retry: RetryPolicy = RetryPolicy()
     on_step: Step = no_step
 
-    def worker(self, task: ReadTask, run: LocalRun | None) -> Worker:
-        """Open everything. Raises ConfigurationError (an unset secret) or StoreError."""
+    def worker(self, task: ReadTask, feeds: FeedPool, failures: Failures, *, called_again: bool) -> Worker:
+        """Open the rest. Raises ConfigurationError (an unset secret) or StoreError."""
         store = self.store.open(patient=True)
         return Worker(
             source=self.source,
             effect=self.effect.open(task.scope, task.domain, store.schema_store(task.scope)),
             target_rows=self.effect.target_rows,
             store=store,
-            feeds=run.feeds if run else FeedPool(self.source.open),
+            feeds=feeds,
             publisher=Publisher(store, task.scope),
             dead_letters=self.dead_letters.open(task.scope, task.domain) if self.dead_letters else None,
             retry=self.retry,
-            called_again=run is not None,
-            failures=run.failures if run else Failures(),
+            called_again=called_again,
+            failures=failures,
             on_step=self.on_step,
         )
 
@@ -72,68 +80,55 @@ class SettleInPlace:
 class SettlePages(beam.PTransform[PCollection[ReadTask], Read]):
     """Reads each chain from its committed page token, applies the effect, and promotes runs of pages.
 
-    Batch: a chain is read to its end in one call and never deferred. On the local runner a call reads a slice."""
+    Batch: a chain is read to its end in one call and never deferred. On the local runner a call reads a slice. With `polling` a
+    stream: a call reads a slice and defers the rest, and goes on trying a source or an effect that fails."""
 
-    def __init__(self, settle: SettleInPlace) -> None:
+    def __init__(self, settle: SettleInPlace, polling: Polling | None = None) -> None:
         super().__init__()
         self._settle = settle
+        self._polling = polling
 
     def default_type_hints(self) -> IOTypeHints:
         # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
         return IOTypeHints.empty()
 
     def expand(self, tasks: PCollection[ReadTask]) -> Read:
-        out = tasks | "Settle" >> beam.ParDo(_SettleChain(self._settle)).with_output_types(
-            PartitionProgress
-        ).with_outputs(DEAD_LETTERS, main="progress")
+        require_same_kind(tasks, self._polling)
+        if self._polling is None:
+            reader: beam.DoFn = _SettleChain(self._settle)
+        else:
+            require_streaming_engine(tasks.pipeline)
+            tasks = unbounded(tasks)
+            reader = _SettleStream(self._settle, self._polling)
+        out = tasks | "Settle" >> beam.ParDo(reader).with_output_types(PartitionProgress).with_outputs(
+            DEAD_LETTERS, main="progress"
+        )
         dead: PCollection[DeadLetter] = out[DEAD_LETTERS]
         dead.element_type = DeadLetter
         return Read(out.progress, dead)
 
 
-class _ChainRestrictions(RestrictionProvider):
-    def initial_restriction(self, element: ReadTask) -> PageRestriction:
-        return PageRestriction()
-
-    def create_tracker(self, restriction: PageRestriction) -> PageRestrictionTracker:
-        return PageRestrictionTracker(restriction)
-
-    def restriction_size(self, element: ReadTask, restriction: PageRestriction) -> int:
-        return 0 if restriction.done else 1
-
-    def restriction_coder(self) -> Coder:
-        return PageRestrictionCoder()
-
-    def truncate(self, element: ReadTask, restriction: PageRestriction) -> None:
-        """A drain drops the rest: the store knows where the chain stands."""
-        return
+_RESTRICTIONS = ChainRestrictions()
+_STREAM_RESTRICTIONS = StreamRestrictions()
+_WATERMARK = CertifiedWatermark()
 
 
-_RESTRICTIONS = _ChainRestrictions()
-
-
-class _SettleChain(beam.DoFn):
+class _SettleChain(ReadingDoFn):
     """One worker's reader. Opens on the first element, when scope and run are known, and closes with the DoFn."""
 
     def __init__(self, settle: SettleInPlace) -> None:
         self._settle = settle
         self._worker: Worker | None = None
         self._run: LocalRun | None = None
-        self._closing = False
-
-    def setup(self) -> None:
-        self._in_use = Lock()
 
     def process(
         self, element: ReadTask, tracker: Any = beam.DoFn.RestrictionParam(_RESTRICTIONS)
     ) -> Iterator[Any]:
-        with self._in_use, beating(self._settle.store, element.run_id):
-            if self._worker is None:
-                self._run = current_run(element.run_id)
-                self._worker = self._settle.worker(element, self._run)
+        with self.in_use, beating(self._settle.store, element.run_id):
+            worker = self._opened(element)
             tally = Tally()
             for emitted in settle_chain(
-                self._worker, element, lambda: self._may_go_on(tracker), self._limit(), tally
+                worker, element, lambda: self._may_go_on(tracker), self._limit(), tally
             ):
                 if isinstance(emitted, DeadLetter):
                     yield pvalue.TaggedOutput(DEAD_LETTERS, emitted)
@@ -145,31 +140,91 @@ class _SettleChain(beam.DoFn):
                 self._run.add(tally)
         tracker.try_claim(Claim.END)
 
+    def _opened(self, task: ReadTask) -> Worker:
+        if self._worker is None:
+            run = self._run = current_run(task.run_id)
+            feeds = run.feeds if run else FeedPool(self._settle.source.open)
+            failures = run.failures if run else Failures()
+            self._worker = self._settle.worker(task, feeds, failures, called_again=run is not None)
+        return self._worker
+
     def _may_go_on(self, tracker: Any) -> bool:
-        if self._closing or (self._run is not None and self._run.stopping.is_set()):
+        if self.closing or (self._run is not None and self._run.stopping.is_set()):
             return False
         return bool(tracker.try_claim(Claim.PAGE))
 
     def _limit(self) -> Slice:
         return self._run.limit if self._run is not None else Slice()
 
-    def teardown(self) -> None:
-        # Where another worker of the process failed, Beam tears this one down from another thread, while it reads.
-        self._closing = True
-        if not self._in_use.acquire(timeout=CLOSING_SECONDS):
-            return
-        try:
-            self._close()
-        finally:
-            self._in_use.release()
-
-    def _close(self) -> None:
+    def close(self) -> None:
         worker, self._worker = self._worker, None
         if worker is None:
             return
-        worker.effect.close()
-        if worker.dead_letters is not None:
-            worker.dead_letters.close()
+        _close(worker)
         if self._run is None:
             worker.feeds.close()
         worker.store.close()
+
+
+class _SettleStream(ReadingDoFn):
+    """One worker's reader in a stream: a slice of a chain a call, and then the rest is deferred."""
+
+    def __init__(self, settle: SettleInPlace, polling: Polling) -> None:
+        self._settle = settle
+        self._polling = polling
+        self._worker: Worker | None = None
+        self._shared: SharedFeeds | None = None
+
+    @beam.DoFn.unbounded_per_element()
+    def process(
+        self,
+        element: ReadTask,
+        tracker: Any = beam.DoFn.RestrictionParam(_STREAM_RESTRICTIONS),
+        watermark: Any = beam.DoFn.WatermarkEstimatorParam(_WATERMARK),
+    ) -> Iterator[Any]:
+        time = EventTime(watermark, element.domain)
+        state = tracker.current_restriction()
+        with self.in_use, beating(self._settle.store, element.run_id):
+            call = Call(
+                settle_slice(self._opened(element), element, state.idle, self._claim(tracker), self._polling)
+            )
+            for emitted in call:
+                if isinstance(emitted, DeadLetter):
+                    stamped = time.stamped(emitted, emitted.position)
+                    yield pvalue.TaggedOutput(DEAD_LETTERS, stamped)
+                else:
+                    yield time.stamped(emitted)
+                    time.raise_to(emitted.bound)
+        due, idle = call.result
+        if due is None:
+            tracker.try_claim(Claim.END)
+        else:
+            tracker.try_claim(replace(state, idle=idle))
+            tracker.defer_remainder(Duration(seconds=due))
+
+    def _opened(self, task: ReadTask) -> Worker:
+        if self._worker is None:
+            self._shared = shared_feeds(task.run_id, self._settle.source)
+            self._worker = self._settle.worker(
+                task, self._shared.feeds, self._shared.failures, called_again=True
+            )
+        return self._worker
+
+    def _claim(self, tracker: Any) -> Callable[[], bool]:
+        return lambda: not self.closing and bool(tracker.try_claim(Claim.PAGE))
+
+    def close(self) -> None:
+        worker, self._worker = self._worker, None
+        shared, self._shared = self._shared, None
+        if worker is not None:
+            _close(worker)
+        if shared is not None:
+            shared.give_up()
+        if worker is not None:
+            worker.store.close()
+
+
+def _close(worker: Worker) -> None:
+    worker.effect.close()
+    if worker.dead_letters is not None:
+        worker.dead_letters.close()

@@ -1,6 +1,6 @@
 """One chain read for settling in the pipeline, in one call: a batch neither defers nor waits for what it has emitted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from gapless.emitted_page import EmittedPage, ReaderStop
@@ -91,6 +91,6 @@ def _can_restart(worker: EmittingWorker, point: ReadingPoint) -> bool:
     return point.bound is not None and worker.source.restart_token(point.bound) is not None
 
 
-def _goes_out(point: ReadingPoint) -> bool:
+def _goes_out(pages: Sequence[EmittedPage], point: ReadingPoint) -> bool:
     """Nothing is deferred in a batch: what was read goes out."""
     return True

@@ -5,7 +5,7 @@ the pages it has emitted: their outcomes come to somebody else, who promotes the
 name itself is kept until the assignment, read after it, still says the chain's; then the run goes out, else it is dropped.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from uuid import uuid4
@@ -68,6 +68,9 @@ class ReadingPoint:
         )
 
 
+Move = Callable[[Sequence[EmittedPage], ReadingPoint], bool]
+
+
 class Left(Enum):
     """Why a reading has ended."""
 
@@ -114,7 +117,7 @@ class Emission:
         self._limit = limit
         self._read = 0
         self._deadline = None if limit.seconds is None else worker.clock.monotonic() + limit.seconds
-        self._receipts: Mapping[str, str] = worker.store.receipts(row.chain)
+        self._receipts: Mapping[str, str] | None = None
         self._feed: PageFeed | None = None
         self._chain: PageChain | None = None
         self._reached = point
@@ -123,9 +126,9 @@ class Emission:
         self._unproven = False
         self._opened = 0.0
 
-    def read(self, claim: Callable[[], bool], move: Callable[[ReadingPoint], bool]) -> Iterator[EmittedPage]:
-        """The pages, in order. `claim` is asked before each fetch, and `move` before pages go out, with the point after them:
-        where it says no, they do not, and whoever reads on from the point before them reads them again.
+    def read(self, claim: Callable[[], bool], move: Move) -> Iterator[EmittedPage]:
+        """The pages, in order. `claim` is asked before each fetch, and `move` before pages go out, with them and the point after
+        them: where it says no, they do not, and whoever reads on from the point before them reads them again.
 
         Raises StoreError, and ConfigurationError where the source cannot be opened; errors of the source end the reading."""
         try:
@@ -190,6 +193,8 @@ class Emission:
         page = checked.page
         if not self._run:
             self._opened = self._worker.clock.monotonic()
+        if self._receipts is None:
+            self._receipts = self._worker.store.receipts(self._row.chain)
         known = {event: Terminal(self._receipts[event]) for event in page.ids if event in self._receipts}
         self._run.append(
             EmittedPage(
@@ -219,7 +224,7 @@ class Emission:
         age = self._worker.clock.monotonic() - self._opened
         return not self._unproven or self._rows >= ROWS_AT_ONCE or age >= self._worker.max_run_seconds
 
-    def _send(self, move: Callable[[ReadingPoint], bool]) -> Iterator[EmittedPage]:
+    def _send(self, move: Move) -> Iterator[EmittedPage]:
         run, self._run = self._run, []
         if not run:
             return
@@ -231,7 +236,7 @@ class Emission:
             self.left, self.error = Left.FAILED, error
             return
         self._unproven, self._rows = False, 0
-        if not move(self._reached):
+        if not move(run, self._reached):
             self.left, self.error = Left.REFUSED, None
             return
         self.point = self._reached
