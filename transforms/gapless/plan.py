@@ -10,6 +10,7 @@ from gapless.paging.limits import LONGEST_GENERATION, LONGEST_PARTITION_ID, is_l
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, Session, Source, hands_off
 from gapless.progress import Bound, ChainState, Domain
+from gapless.reopen import reopen_ended
 from gapless.store import Store
 from gapless.store.records import TRANSIT, ChainRow, FrontierRow, MembershipPolicy, Observed, ScopeIdentity
 from gapless.updates import PartitionProgress, PlanRequest, ReadTask
@@ -81,6 +82,7 @@ def plan_run(
         if cut_over_if_proved(store, scope):
             snapshot = store.snapshot(request.scope)
             scope, chains = snapshot.scope, list(snapshot.chains)
+        chains = reopen_ended(source, store, scope, chains, number)
     else:
         answered = asked
         number = store.begin_run(request.scope, request.run_id, request.engine)

@@ -20,7 +20,7 @@ _CLOSED = (ChainState.SEALED.value, ChainState.REPLACED.value, ChainState.SUPERS
 _STATES = frozenset(state.value for state in ChainState)
 
 _Restarts = dict[int, list[tuple[str | None, str | None]]]
-"""By sequence: which page tokens were put in place of which, in order."""
+"""By sequence: which page tokens were put in place of which, in order, by a restart or where a chain was opened again."""
 
 
 @dataclass(slots=True)
@@ -240,8 +240,10 @@ class ChainAudit:
             )
         elif row["page_token"] != token or not linked:
             yield self.at("checkpoint_differs", "its page token is not the one that its promotions led to")
-        elif row["state"] not in _CLOSED and (row["state"] == ChainState.ENDED.value) != self._has_ended():
-            ended = "its last page ended it" if self._has_ended() else "no page ended it"
+        elif row["state"] not in _CLOSED and (row["state"] == ChainState.ENDED.value) != self._has_ended(
+            token
+        ):
+            ended = "its last page ended it" if self._has_ended(token) else "no page ended it"
             yield self.at("checkpoint_differs", f"it is {row['state']}; {ended}")
         if row["state"] not in _STATES:
             yield self.at("record_damaged", f"its state reads {row['state']!r}")
@@ -256,8 +258,9 @@ class ChainAudit:
                 f"it is of routing generation {row['generation']!r}, which no list had, or others had followed",
             )
 
-    def _has_ended(self) -> bool:
-        return self.derived.sequence > 0 and self.derived.token is None
+    def _has_ended(self, token: str | None) -> bool:
+        """An end leads to no token; a chain that was opened again has one."""
+        return self.derived.sequence > 0 and token is None
 
     def _compare_claims(self) -> Iterator[Contradiction]:
         row, derived = self.row, self.derived

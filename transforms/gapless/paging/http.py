@@ -1,27 +1,26 @@
 """The HTTP source: partitions and pages of a JSON API, described in the words of a job file's `source:`
 block."""
 
+import copy
 from collections.abc import Mapping
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from dataclasses import replace
+from typing import Any
 
 from gapless.clock import Clock, SystemClock
 from gapless.errors import ConfigurationError, GaplessError, HandoffUnproven, InvalidPage, PositionError
-from gapless.paging.config_model import findings
 from gapless.paging.http_client import HttpClient, Request
-from gapless.paging.http_config import BearerAuth, HandoffConfig, HttpSourceConfig, RangeConfig
+from gapless.paging.http_config import BearerAuth, HandoffConfig, HttpSourceConfig
+from gapless.paging.http_described import range_of, validated
 from gapless.paging.http_handoff import HandoffReader
 from gapless.paging.http_pages import PageReader
 from gapless.paging.http_partitions import PartitionListReader, listed_in_job
+from gapless.paging.http_tail import TailReader, require_a_tail
 from gapless.paging.page import Page, Partition
 from gapless.paging.page_token import NO_CURSOR, PageToken, cursor_text, token_digest
 from gapless.paging.source import Assignment, Range
 from gapless.paging.source_text import source_text
 from gapless.paging.template import Template, TemplateValueError
 from gapless.progress import Bound, Domain, ListDomain, Position, domain_from
-
-ModelT = TypeVar("ModelT", bound=BaseModel)
 
 NEUTRAL_PARAMS = frozenset({"limit", "pagesize", "perpage", "maxresults"})
 """Parameters that say how large a page is, in any spelling (page_size, perPage, ...): no part of a scope's
@@ -64,9 +63,10 @@ class HttpSource:
         self._scope = scope
         where = f"the source of scope {scope!r}"
         self._domain = domain if isinstance(domain, Domain) else domain_from(dict(domain))
-        self._config = _validated(HttpSourceConfig, source, where)
-        self._handoff = None if handoff is None else _validated(HandoffConfig, handoff, where)
-        self._range = range if isinstance(range, Range) else _range(self._domain, range, where)
+        self._config = validated(HttpSourceConfig, source, where)
+        self._handoff = None if handoff is None else validated(HandoffConfig, handoff, where)
+        self._range = range if isinstance(range, Range) else range_of(self._domain, range, where)
+        self._follows = False
         self._check(where)
 
     @property
@@ -123,10 +123,34 @@ class HttpSource:
             return "certified"
         return "none" if self._config.certificate.assert_ is None else "asserted"
 
+    @property
+    def follows(self) -> bool:
+        """Whether this is a stream's view."""
+        return self._follows
+
+    @property
+    def ends_for_good(self) -> bool:
+        """Whether a chain whose end was reached is never gone on with: it always has a cursor until then."""
+        tail, end = self._config.pages.tail, self._config.pages.next.end
+        return tail is None or (tail == "token" and end in ("null", "empty"))
+
+    def following(self) -> "HttpSource":
+        """The same scope as a stream reads it: where the source has nothing further at present, it is asked again
+        later, in the way that `pages.tail` says. Raises ConfigurationError where that cannot be."""
+        require_a_tail(self._config, f"the source of scope {self._scope!r}")
+        view = copy.copy(self)
+        view._follows = True
+        return view
+
     def restart_token(self, bound: Bound) -> str | None:
         """Asks from the bound's position, inclusive or not: whether the source gives that position's events
         again or not, none above the bound is missed. So an exclusive bound needs a position before it,
         which only a discrete domain knows."""
+        since = self.restart_position(bound)
+        return None if since is None else PageToken(since=since).encode()
+
+    def restart_position(self, bound: Bound) -> str | None:
+        """The position that a restart asks from, as canonical text; None where there is none."""
         if self._config.pages.expired is None or self._config.pages.expired.restart is None:
             return None
         position = bound.position
@@ -138,7 +162,7 @@ class HttpSource:
             source_text(self._domain, position)
         except GaplessError:
             return None
-        return PageToken(since=self._domain.text(position)).encode()
+        return self._domain.text(position)
 
     def open(self, clock: Clock | None = None) -> "HttpSession":
         """Resolve the secrets, here and now. Raises ConfigurationError where one is not there."""
@@ -198,6 +222,13 @@ class HttpSession:
         self._domain = source.domain
         self._pages_config = config.pages
         self._pages = PageReader(config, source.domain, source.range)
+        self._tail = TailReader(
+            config.pages.tail,
+            self._pages.cursor,
+            source.domain,
+            source.restart_position,
+            follows=source.follows,
+        )
         http = config.partitions.http
         self._list_path = None if http is None else http.path
         self._list = None if http is None else PartitionListReader(http, source.domain)
@@ -259,7 +290,10 @@ class HttpSession:
         where = f"partition {partition.id}, page {token_digest(page_token)}"
         path, query = self._rendered(partition, where)
         where += f": GET {path}"
-        asked = self._asked(page_token, where)
+        token = self._decoded(page_token, where)
+        asked = token
+        if token.cursor is NO_CURSOR and token.since is None:
+            asked = replace(token, cursor=self._pages.cursor.first)
         hidden = []
         if asked.cursor is not NO_CURSOR:
             hidden.append(cursor_text(asked.cursor))
@@ -271,7 +305,8 @@ class HttpSession:
                 path, query, where, expired=self._expired if page_token is not None else (), hidden=hidden
             )
         )
-        return self._pages.read(answer, page_token, asked, where)
+        page = self._pages.read(answer, page_token, asked, where)
+        return self._tail.page(partition.id, page, token, answer, where)
 
     def close(self) -> None:
         self._client.close()
@@ -290,9 +325,9 @@ class HttpSession:
         answer = self._client.get_json(Request(path, where=where))
         return self._handoff.read(answer.value, page_token, before, after, where)
 
-    def _asked(self, page_token: str | None, where: str) -> PageToken:
+    def _decoded(self, page_token: str | None, where: str) -> PageToken:
         if page_token is None:
-            return PageToken(self._pages.first_cursor)
+            return PageToken()
         try:
             return PageToken.decode(page_token)
         except ValueError as error:
@@ -327,36 +362,6 @@ class HttpSession:
                 where=where,
                 remedy="correct the template under pages, or what the list says of the partition",
             ) from None
-
-
-def _validated(model: type[ModelT], data: Mapping[str, Any], where: str) -> ModelT:
-    try:
-        return model.model_validate(dict(data))
-    except ValidationError as error:
-        raise _configuration_error(error, model, data, where) from None
-
-
-def _range(domain: Domain, data: Mapping[str, object] | None, where: str) -> Range:
-    try:
-        config = RangeConfig.model_validate(dict(data or {}))
-    except ValidationError as error:
-        raise _configuration_error(error, RangeConfig, data, where) from None
-    ends: dict[str, Position | None] = {}
-    for name, raw in (("start", config.start), ("stop", config.stop)):
-        try:
-            ends[name] = None if raw is None else domain.parse(raw)
-        except PositionError as error:
-            raise ConfigurationError(
-                f"range.{name}: {error.what}", where=where, remedy="write it as the source writes positions"
-            ) from None
-    return Range(ends["start"], ends["stop"])
-
-
-def _configuration_error(
-    error: ValidationError, model: type[BaseModel], data: object, where: str
-) -> ConfigurationError:
-    first, *others = map(str, findings(error, model, data))
-    return ConfigurationError(first, where=where, remedy="; also: ".join(["", *others]).removeprefix("; "))
 
 
 def _is_neutral(param: str) -> bool:

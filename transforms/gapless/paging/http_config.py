@@ -212,6 +212,11 @@ class ExpiredConfig(ConfigModel):
     restart: RestartConfig | None = None
 
 
+TailMode = Literal["token", "last_page", "since"]
+"""How a stream asks again where the source has nothing further at present: with the token of the last page, for the last page
+itself, or for what follows the certified bound."""
+
+
 class PagesConfig(ConfigModel):
     path: PathTemplate
     method: Annotated[Literal["GET"], refuse_not_built("POST")] = "GET"
@@ -220,7 +225,7 @@ class PagesConfig(ConfigModel):
     records: JsonPathText
     next: NextConfig
     expired: ExpiredConfig | None = None
-    tail: Literal["token", "last_page", "since"] | None = None
+    tail: TailMode | None = None
     errors: NotBuilt = None
     routing_generation: JsonPathText | None = None
 

@@ -34,6 +34,25 @@ class CursorReader:
             return NO_CURSOR
         return cursor
 
+    def cursor_at_end(self, answer: Answer, where: str) -> object:
+        """The cursor that an answer without a further page holds all the same, to ask again with.
+
+        Raises InvalidPage where it holds none."""
+        cursor = self._found(answer, where)
+        if cursor is None or cursor in ("", {}, []):
+            place = f"`{self._path.text}`" if self._path is not None else f"the header {self._header}"
+            raise InvalidPage(
+                f"{place} is {describe(cursor)} on the last page: there is no token to ask again with later",
+                where=where,
+                remedy="pages.tail: last_page or since reads such a source",
+            )
+        return cursor
+
+    @property
+    def told_by_cursor(self) -> bool:
+        """The end of a chain is that it has no cursor: one that has may go on at any time."""
+        return self._end in ("null", "empty")
+
     @property
     def first(self) -> object:
         """The cursor of a chain's first request; NO_CURSOR where none is sent."""

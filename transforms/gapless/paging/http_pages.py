@@ -37,9 +37,9 @@ class PageReader:
         )
 
     @property
-    def first_cursor(self) -> object:
-        """What the first request of a chain sends; NO_CURSOR for nothing."""
-        return self._cursor.first
+    def cursor(self) -> CursorReader:
+        """Where the cursor stands, and what the first request of a chain sends."""
+        return self._cursor
 
     def read(self, answer: Answer, start_token: str | None, asked: PageToken, where: str) -> Page:
         """The page `answer` holds; `asked` is `start_token` decoded, with the first cursor where that is
@@ -60,8 +60,18 @@ class PageReader:
             generation=None
             if self._generation is None
             else generation_at(self._generation, answer.value, where),
-            overlap=None if asked.since is None else Bound.through(self._domain.from_text(asked.since)),
+            overlap=self._overlap(asked),
         )
+
+    def _overlap(self, asked: PageToken) -> Bound | None:
+        """What may come again after a restart, but for what is left out anyway."""
+        if asked.since is None:
+            return None
+        overlap = Bound.through(self._domain.from_text(asked.since))
+        if asked.after is None:
+            return overlap
+        after = Bound(self._domain.from_text(asked.after[0]), asked.after[1])
+        return overlap if overlap > after else None
 
     def events(
         self, path: JsonPath, key: str, value: object, where: str

@@ -32,7 +32,8 @@ class Page:
     token had expired: what it covers may have been given before.
 
     `caught_up`: the source has nothing further at present, and the next token is where to ask again, later. It may be the start
-    token, also None, where the page brings nothing."""
+    token, also None, where the page brings nothing. `resume`, on a page that ends its chain for a bounded read: where a stream
+    asks again; None where the end is one for good, or nobody knows."""
 
     start_token: str | None
     next_token: str | None
@@ -44,6 +45,7 @@ class Page:
     generation: str | None = None
     overlap: Bound | None = None
     caught_up: bool = False
+    resume: str | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 from gapless.paging.page import Page, Partition
 from gapless.progress import Bound, Domain, KeyRange, Position
@@ -89,6 +89,18 @@ class Source(Protocol):
 def hands_off(source: Source) -> bool:
     """Whether the source can certify what moved between two routing generations."""
     return bool(getattr(source, "hands_off", False))
+
+
+def follows(source: Source) -> bool:
+    """Whether this is a stream's view of a source: it reads on where the source has nothing further at present."""
+    return bool(getattr(source, "follows", False))
+
+
+def following(source: Source) -> Source:
+    """The same scope as a stream reads it: the source's own `following()`. Without one it is read as it is, which serves where
+    its pages say that they are `caught_up`. Raises ConfigurationError where it cannot be followed."""
+    view = getattr(source, "following", None)
+    return source if view is None else cast(Source, view())
 
 
 @dataclass(frozen=True, slots=True)

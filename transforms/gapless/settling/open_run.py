@@ -18,6 +18,7 @@ from gapless.paging.chain import CheckedPage
 from gapless.progress import Assertion, Bound, Domain, highest
 from gapless.settling.foreign_errors import of_effect
 from gapless.store.records import ChainRow, DeadLetter, Promotion, Violation
+from gapless.store.reopening import RESUME
 
 MOST_DEAD: Final = 4096
 """A run is promoted with so many dead letters: they go into the store in the promotion's own transaction."""
@@ -78,6 +79,7 @@ class OpenRun:
         self._evidence: Mapping[str, object] | None = None
         self._read_to: Bound | None = None
         self._token_out = row.page_token
+        self._resume: str | None = None
         self.pages = 0
         self.events = 0
         self.rows = 0
@@ -193,6 +195,7 @@ class OpenRun:
             for broken in checked.violations
         )
         self._token_out = page.next_token
+        self._resume = page.resume
         if page.generation is None:
             self.unproven_generation = True
         if page.positions:
@@ -243,7 +246,9 @@ class OpenRun:
             rows=output.rows,
             size=output.size,
             drift=output.drifted,
-            evidence=self._evidence,
+            evidence=self._evidence
+            if self._resume is None
+            else {**(self._evidence or {}), RESUME: self._resume},
             dead_letters=letters,
             violations=self._violations,
             settled=self._settled,

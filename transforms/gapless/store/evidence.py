@@ -90,10 +90,10 @@ class Evidence:
         return self._rows(wanted.order_by(column.number))
 
     def restarts(self) -> Iterator[RowMapping]:
-        """The journal's restarts alone, by chain."""
+        """What the journal holds of page tokens that were put in place of others, by chain: restarts, and chains opened again."""
         column = schema.journal.c
         wanted = sa.select(column.chain, _as_text(column.detail)).where(
-            self._mine(column), column.action == "restart", column.chain.is_not(None)
+            self._mine(column), column.action.in_(("restart", "reopen")), column.chain.is_not(None)
         )
         return self._rows(wanted.order_by(column.chain, column.number))
 

@@ -15,6 +15,7 @@ from gapless.store.operator_word import OperatorWord
 from gapless.store.promotion import Promotions
 from gapless.store.publish import Publishing
 from gapless.store.reading import Reading
+from gapless.store.reopening import Reopening
 from gapless.store.runs import Runs
 from gapless.store.scopes import Scopes
 from gapless.store.versions import prepare
@@ -27,6 +28,7 @@ class Store(
     Cutovers,
     OperatorWord,
     Promotions,
+    Reopening,
     Findings,
     Publishing,
     Reading,
