@@ -1,4 +1,4 @@
-"""Streams and backfills of one scope, each of which goes on from what the other has left durable, also where a chain had ended."""
+"""Streams and backfills of one scope, each of which goes on from what the other has left durable, chains that had ended, too."""
 
 from contextlib import closing
 from typing import Any
