@@ -1,7 +1,9 @@
 """Jobs with secrets, and their requests; nothing is sent anywhere."""
 
+import os
 from collections.abc import Callable
-from pathlib import Path
+from functools import cache
+from unittest import mock
 
 import pytest
 
@@ -16,15 +18,23 @@ except ImportError as error:
 from gapless_pipelines.job import Job
 
 
-@pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """Its secrets are set in the environment of the launcher, so that they could get into a request."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    return load(tmp_path)
+@pytest.fixture(scope="session")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return load(tmp_path_factory.mktemp("orders"))
 
 
-@pytest.fixture
-def built(job: Job) -> Callable[..., Request]:
-    """The request of a job by its name, under further options of Beam's."""
-    return lambda name, *arguments: request_of(name, job, *arguments)
+@pytest.fixture(scope="session")
+def submitted(job: Job) -> Callable[[str], Request]:
+    """A new request of a job by its name. Secrets are set in the environment of the launcher, and could get into it."""
+
+    def submit(name: str) -> Request:
+        with mock.patch.dict(os.environ, ENVIRONMENT):
+            return request_of(name, job)
+
+    return submit
+
+
+@pytest.fixture(scope="session")
+def built(submitted: Callable[[str], Request]) -> Callable[[str], Request]:
+    """The same, built once and looked at by many tests."""
+    return cache(submitted)

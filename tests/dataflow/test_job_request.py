@@ -34,8 +34,8 @@ def test_a_batch_stays_a_batch_and_a_stream_streams_without_being_told(built, na
 
 
 @every_job
-def test_the_names_of_steps_differ_and_are_the_same_at_each_submission(built, name):
-    first, second = built(name), built(name)
+def test_the_names_of_steps_differ_and_are_the_same_at_each_submission(built, submitted, name):
+    first, second = built(name), submitted(name)
     repeated = [step for step, times in Counter(first.step_names).items() if times > 1]
     assert repeated == []
     assert lasting(first) == lasting(second)

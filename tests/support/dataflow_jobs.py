@@ -96,7 +96,7 @@ def request_of(name: str, job: Job, *arguments: str) -> Request:
 
 
 def lasting(request: Request) -> dict[str, Any]:
-    """What a job that is updated has to keep: its steps' names, what elements and state are coded by, what it asks of a runner."""
+    """What a job that is updated has to keep: steps' names, what elements and state are coded by, what it asks of a runner."""
     components = request.pipeline.components
     coders = set()
     for coder in components.coders.values():
