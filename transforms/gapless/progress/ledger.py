@@ -7,6 +7,7 @@ and more than once. What is promoted is a run of settled pages from the committe
 
 from collections.abc import Collection, Iterable, Sequence
 
+from gapless.progress.apart_pages import ApartPages
 from gapless.progress.bound import Position
 from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
 from gapless.progress.offers import LedgerCounts, Offer
@@ -22,7 +23,7 @@ class Ledger:
     it nothing could ever leave. `early_limit` bounds the receipts of events whose page has not come yet. `remember` is
     how many promoted events are known again, so that a source that repeats them is not accused of a violation; `seen`
     shares that memory between ledgers, where an id names one event in the whole scope. Assertions raise the bound only
-    where `accept_assertions` is set.
+    where `accept_assertions` is set. `apart`: outcomes speak of the attempt they name alone, and nothing is remembered of events.
 
     >>> ledger = Ledger(Checkpoint(1, 0, "t0", None))
     >>> ledger.offer(PageAttempt("g", "t0", "t1", (("a", 1), ("b", 2))))
@@ -44,6 +45,7 @@ class Ledger:
         remember: int = 10_000,
         seen: Recent[tuple[str, Position]] | None = None,
         accept_assertions: bool = False,
+        apart: bool = False,
     ) -> None:
         if limit < 1:
             raise ValueError(f"the limit is a positive number of open pages, not {limit}")
@@ -51,7 +53,8 @@ class Ledger:
         self._checkpoint = checkpoint
         self._limit = limit
         self._accept_assertions = accept_assertions
-        self._open = OpenPages(early_limit)
+        self._open = ApartPages() if apart else OpenPages(early_limit)
+        self._apart = apart
         self._seen = Recent[tuple[str, Position]](remember) if seen is None else seen
         self._promoted_names = Recent[str](remember)
         self._promoted_tokens = Recent[str](remember)
@@ -147,16 +150,7 @@ class Ledger:
         True
         """
         place = self._open.get(page)
-        if place is None:
-            return None
-        return next(
-            (
-                place.receipt(index)
-                for index, (name, _) in enumerate(place.page.events)
-                if name == event and index in place.settled
-            ),
-            None,
-        )
+        return None if place is None else self._open.receipt(place, event)
 
     def settled_of(self, page: str) -> dict[str, Terminal]:
         """Event id -> outcome, of those events of an open attempt that have one.
@@ -348,7 +342,8 @@ class Ledger:
             if place is None:
                 raise ValueError(f"page {page.name!r} is not open here")
             self._open.remove(place)
-            self._seen.update(page.events)
+            if not self._apart:
+                self._seen.update(page.events)
         self.counts.lower_certificates += run.lower_certificates
         self._promoted_names.update(run.names)
         self._promoted_tokens.update(page.next_token for page in run.pages if page.next_token is not None)

@@ -107,9 +107,7 @@ class OpenPages:
 
     def add(self, page: PageAttempt, seen: Container[tuple[str, Position]]) -> None:
         """Open a page. Events with a receipt, and those of `seen`, which were promoted before, are settled at once."""
-        place = OpenPage(page)
-        self._pages[page.name] = place
-        self._by_start.setdefault(page.start_token, []).append(place)
+        place = self._open(page)
         for index, event in enumerate(page.events):
             receipt = Terminal.DELIVERED if event in seen else self._receipt(event)
             if receipt is not None:
@@ -202,11 +200,7 @@ class OpenPages:
     def remove(self, place: OpenPage, over: Container[tuple[str, Position]] | None = None) -> None:
         """Close a page. Its outcomes that no other page holds are kept for pages to come, but for events that are `over`;
         None: all are."""
-        del self._pages[place.page.name]
-        attempts = self._by_start[place.page.start_token]
-        attempts.remove(place)
-        if not attempts:
-            del self._by_start[place.page.start_token]
+        self._take_page(place)
         for index, event in enumerate(place.page.events):
             if self._take_out(event[0], (place, index)) or over is None or event in over:
                 continue
@@ -240,6 +234,24 @@ class OpenPages:
         self._places.clear()
         self._more_places.clear()
         self._early.clear()
+
+    def receipt(self, place: OpenPage, event: str) -> Terminal | None:
+        """The outcome of an event in one of the open pages, None where there is none."""
+        found = (index for opened, index in self._all_places(event) if opened is place)
+        return next((receipt for index in found if (receipt := place.receipt(index)) is not None), None)
+
+    def _open(self, page: PageAttempt) -> OpenPage:
+        place = OpenPage(page)
+        self._pages[page.name] = place
+        self._by_start.setdefault(page.start_token, []).append(place)
+        return place
+
+    def _take_page(self, place: OpenPage) -> None:
+        del self._pages[place.page.name]
+        attempts = self._by_start[place.page.start_token]
+        attempts.remove(place)
+        if not attempts:
+            del self._by_start[place.page.start_token]
 
     def _receipt(self, event: tuple[str, Position]) -> Terminal | None:
         """What is known of this event: a receipt that came early, or one in another attempt at the same position."""

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from gapless.progress.bound import Position, highest
+from gapless.progress.bound import Bound, Position, highest
 from gapless.progress.checkpoint import ChainState, Checkpoint, PageAttempt
 
 
@@ -153,13 +153,13 @@ def run_of(
     """
     bound, asserted, lower = committed.bound, committed.asserted, 0
     late: list[tuple[str, Position]] = []
-    fresh: set[tuple[str, Position]] = set()
+    before: list[Sequence[PageAttempt]] = []
     for unit in units(pages):
-        for page in unit:
-            if bound is not None:
-                behind = [event for event in page.events if bound.covers(event[1])]
-                late += [event for event in dict.fromkeys(behind) if event not in seen and event not in fresh]
-        fresh.update(event for page in unit for event in page.events)
+        behind = [event for page in unit for event in _behind(page, bound)]
+        if behind:
+            fresh = {event for earlier in before for page in earlier for event in page.events}
+            late += [event for event in dict.fromkeys(behind) if event not in seen and event not in fresh]
+        before.append(unit)
         for page in unit:
             certified = page.certificate.bound if page.certificate is not None else None
             raised = highest(bound, certified)
@@ -179,6 +179,20 @@ def run_of(
         asserted,
     )
     return Run(tuple(pages), committed, after, tuple(late), lower)
+
+
+def _behind(page: PageAttempt, bound: Bound | None) -> list[tuple[str, Position]]:
+    """The events that lie behind a bound. Mostly there are none, and looking at the lowest one tells so."""
+    if bound is None or not page.events:
+        return []
+    try:
+        lowest = min(position for _, position in page.events)
+    except TypeError:
+        # Of several kinds: each is compared, and told apart by the bound.
+        lowest = None
+    if lowest is not None and not bound.covers(lowest):
+        return []
+    return [event for event in page.events if bound.covers(event[1])]
 
 
 def units(pages: Sequence[PageAttempt]) -> Iterator[Sequence[PageAttempt]]:

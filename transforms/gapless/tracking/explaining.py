@@ -56,7 +56,7 @@ def _receipts(tracking: ChainTracking) -> tuple[dict[str, str], list[DeadLetter]
             DeadLetter(
                 page.task.partition, sequence, letter.event_id, letter.position, letter.reason, letter.payload
             )
-            for letter in tracking.letters_of(page.attempt)
+            for letter in tracking.letters_of(page)
             if fresh.get(letter.event_id) == Terminal.DEAD_LETTERED.value
         ]
     return receipts, letters

@@ -33,7 +33,7 @@ class Pace:
             self._since = now
         if tracking.settled_pages >= self._enough or now - self._since >= OLD_SECONDS:
             return True
-        return tracking.all_settled and now >= self.rests_until
+        return tracking.settled_pages == tracking.open_pages and now >= self.rests_until
 
     def promoted(self, tracking: ChainTracking, began: float, ended: float) -> None:
         """What could be promoted is; what is settled beyond a gap is no reason to try again."""

@@ -1,5 +1,7 @@
 """Parts are outcomes that fan-out has cut: an event has its outcome when all parts of it have come."""
 
+from collections.abc import Iterable
+
 from gapless.emitted_page import LetterOf, Outcome
 
 
@@ -46,7 +48,7 @@ class Parts:
         """Whether all parts have come for every event of the attempt."""
         return any(come == (1 << of) - 1 for of, come in self._whole.items())
 
-    def complete(self, events: "list[str] | tuple[str, ...]") -> list[str]:
+    def complete(self, events: Iterable[str]) -> list[str]:
         """Those of `events` for which all parts have come."""
         if self.whole:
             return list(events)

@@ -77,7 +77,7 @@ class Promoter:
             if not self._store.record_receipts(row, waiting.receipts, waiting.letters):
                 return
             row = self._store.chain(row.chain)
-            tracking.record(waiting.receipts, row)
+            tracking.recorded(waiting.receipts, row)
         if _says(row, waiting.blocker) or not self._store.hold(row, ChainState.OPEN, waiting.blocker):
             return
         tracking.adopt(self._store.chain(row.chain))

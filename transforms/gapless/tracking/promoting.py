@@ -67,7 +67,7 @@ def _letters(tracking: ChainTracking, page: EmittedPage, sequence: int) -> Seque
         DeadLetter(
             page.task.partition, sequence, letter.event_id, letter.position, letter.reason, letter.payload
         )
-        for letter in tracking.letters_of(page.attempt)
+        for letter in tracking.letters_of(page)
     ]
 
 
