@@ -14,7 +14,7 @@ from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.typehints.decorators import IOTypeHints
 from apache_beam.utils.timestamp import Duration
 
-from gapless.paging.source import Source
+from gapless.paging.source import Source, following
 from gapless.plan import plan_run, policy_in_force
 from gapless.polling import Polling
 from gapless.reading_dofn import ReadingDoFn
@@ -65,7 +65,7 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         # Outcomes of a pipeline are nothing that reading again could replace.
         self._membership = membership or policy_in_force(None, source, replaceable=False)
         self._polling = polling
-        self._source = source
+        self._source = source if polling is None else following(source)
         self._store = store_ref(store)
         self._request = PlanRequest(source.scope, run_id or uuid4().hex, engine, observe)
 

@@ -14,7 +14,7 @@ from gapless.effects.protocol import Step, no_step
 from gapless.emitted_page import EmittedPage
 from gapless.page_restriction import Claim
 from gapless.paging.readahead import FeedPool
-from gapless.paging.source import Source
+from gapless.paging.source import Source, following
 from gapless.plan_partitions import Planned
 from gapless.polling import Polling
 from gapless.reading_dofn import ChainRestrictions, ReadingDoFn
@@ -90,6 +90,7 @@ class ReadPages(beam.PTransform[Planned, PCollection[EmittedPage]]):
             raise ValueError(f"max_open_pages is a positive number of pages, not {max_open_pages}")
         self._max_open_pages = max_open_pages
         self._polling = polling
+        source = source if polling is None else following(source)
         self._emit = EmitPages(source, store_ref(store), retry or RetryPolicy(), on_step)
 
     def default_type_hints(self) -> IOTypeHints:

@@ -13,7 +13,7 @@ from apache_beam.utils.timestamp import Duration
 from gapless.effects.protocol import Effect, Step, no_step
 from gapless.page_restriction import Claim
 from gapless.paging.readahead import FeedPool
-from gapless.paging.source import Source
+from gapless.paging.source import Source, following
 from gapless.polling import Polling
 from gapless.reading_dofn import ChainRestrictions, ReadingDoFn
 from gapless.settling.heartbeat import beating
@@ -85,7 +85,7 @@ class SettlePages(beam.PTransform[PCollection[ReadTask], Read]):
 
     def __init__(self, settle: SettleInPlace, polling: Polling | None = None) -> None:
         super().__init__()
-        self._settle = settle
+        self._settle = settle if polling is None else replace(settle, source=following(settle.source))
         self._polling = polling
 
     def default_type_hints(self) -> IOTypeHints:
