@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_site import EngineSite
-from hostile_universe import HOSTILE, Knobs
+from engine_site import LIVELY, EngineSite
+from hostile_universe import Knobs
 from scripted_scene import Scene
 
 from engines import ENGINES, Engine, prism_binary
-
-LIVELY = {**HOSTILE, "rate_expired": 0.0}
-"""Everything an API may do to its reader but letting tokens die, which may leave a chain without a place to start from."""
 
 
 @pytest.fixture(scope="session")

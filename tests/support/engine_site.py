@@ -1,14 +1,18 @@
 """A job that is run on one engine after another, killed and run again, and judged by what is durable."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from delivered_oracle import DeliveredOracle
 from durable_claims import Instant
-from engine_pipeline import DIE_AT
+from engine_pipeline import IN_PLACE
 from engine_process import Submitter, Work
-from hostile_site import HostileSite
-from hostile_universe import END, Knobs
+from engine_steps import DIE_AT
+from hostile_site import SCOPE, HostileSite
+from hostile_universe import END, HOSTILE, Knobs, universe
+from truth_oracle import TruthOracle
 from worker_pool import WorkerPool
 
 from engines import Engine
@@ -16,6 +20,9 @@ from engines import Engine
 ENDS_WITHIN = 100.0
 HANGS_AFTER = 10.0
 """Seconds after a worker was killed. Beam says within two that the job has failed, or it never does."""
+
+LIVELY = {**HOSTILE, "rate_expired": 0.0}
+"""Everything an API may do to its reader but letting tokens die, which may leave a chain without a place to start from."""
 
 
 class EngineSite(HostileSite):
@@ -31,6 +38,13 @@ class EngineSite(HostileSite):
         self.deliveries.mkdir()
         super().__init__(folder, store_url, knobs, **job)
 
+    def new_oracle(self) -> TruthOracle:
+        if self.way == IN_PLACE:
+            return super().new_oracle()
+        return DeliveredOracle(
+            url=self.store_url, scope=SCOPE, universe=universe(self.knobs), deliveries=self.deliveries
+        )
+
     def start(self, engine: Engine, **environment: str) -> "EngineRun":
         run = EngineRun(self, engine, len(self._runs), environment)
         self._runs.append(run)
@@ -39,7 +53,7 @@ class EngineSite(HostileSite):
     def run(self, engine: Engine) -> None:
         """To the end, which the engine calls a success."""
         run = self.start(engine)
-        status = run.submitter.ended(ENDS_WITHIN)
+        status = run.ended()
         assert status == 0, f"{engine} ended with {status}:\n{self.said()}"
         assert run.submitter.ran_on == engine.runner
         run.close()
@@ -51,10 +65,16 @@ class EngineSite(HostileSite):
         run.over_after_a_kill(marker)
         run.close()
 
+    def wait_until(self, holds: Callable[[], bool], within: float = ENDS_WITHIN) -> None:
+        end = time.monotonic() + within
+        while not holds():
+            assert time.monotonic() < end, f"it does not come about:\n{self.said()}"
+            time.sleep(0.05)
+
     def judge_the_end(self) -> Instant:
         """Everything is durable, and published."""
         now = self.oracle.finish()
-        assert now.frontier is not None, self.said()
+        assert now.frontier is not None, f"{now.chains}\n{self.said()}"
         assert now.frontier.position == END
         return now
 
@@ -86,6 +106,10 @@ class EngineRun:
                 ran_on=str(folder / "ran_on"),
             )
         )
+
+    def ended(self) -> int | None:
+        """The submitter's exit code; None where it does not end."""
+        return self.submitter.ended(ENDS_WITHIN)
 
     def over_after_a_kill(self, marker: Path) -> None:
         """Wait until a worker was killed, and then for what the engine makes of it: the job fails, or hangs and is ended here."""

@@ -9,8 +9,10 @@ thread-safe; in a process of its own, each knob by its name:
     GET /partitions                             {"partitions": [{"id": "p0", ...}, ...], "routing_generation": "r1"}
     GET /partitions/{id}/events[?cursor=|since=]
         {"events": [...], "next_cursor": TEXT | null, "complete_through": {"position": INT, "inclusive": BOOL} | null}
-    GET /stats       requests, faults by name, events and pages served, the highest certificate of each partition
-    GET /release     the stalled partition answers from now on
+    GET /stats       requests, faults by name, events and pages served, the highest certificate of each partition, and the
+                     partitions of which somebody waits at the gate
+    GET /release     the stalled partition answers from now on, and so does what is behind the gate
+    GET /grow?by=N   N more events of each partition are visible
 """
 
 import argparse
@@ -24,7 +26,7 @@ from dataclasses import dataclass, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from hostile_universe import END, HOSTILE, Knobs, partition_names, universe
+from hostile_universe import END, HOSTILE, Knobs, partition_names, token_text, universe
 
 GENERATION = "r1"
 LATE_BY = 5
@@ -57,6 +59,7 @@ class HostileApi:
 
     def __exit__(self, *_: object) -> None:
         self.data.closing.set()
+        self.data.gate.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -86,6 +89,9 @@ class _Data:
         self.positions = {name: [e["position"] for e in events] for name, events in self.universe.items()}
         self.closing = threading.Event()
         self.stalled = knobs.stall >= 0
+        self.visible = knobs.events if knobs.visible < 0 else min(knobs.visible, knobs.events)
+        self.gate = threading.Event()
+        self._waiting: set[str] = set()
         self._stall_name = partition_names(knobs)[knobs.stall] if self.stalled else ""
         self._lock = threading.Lock()
         self._draw = random.Random(f"{knobs.seed}/requests")
@@ -101,7 +107,7 @@ class _Data:
     def stats(self) -> dict[str, object]:
         with self._lock:
             certified = {p: {"position": at, "inclusive": inc} for p, (at, inc) in self._certified.items()}
-            return {**self._counts, "certified": certified}
+            return {**self._counts, "certified": certified, "waiting": sorted(self._waiting)}
 
     def partitions(self) -> dict[str, object]:
         listed = [{"id": name, "n": n} for n, name in enumerate(self.universe)]
@@ -136,6 +142,9 @@ class _Data:
             index, seen_back = self._where(name, cursor, since)
             if index is None or cursor in self._dead:
                 return _Reply(410, b'{"error": "the cursor is no longer valid"}')
+            gated = self.knobs.gate >= 0 and index >= self.knobs.gate and not self.gate.is_set()
+            if gated:
+                self._waiting.add(name)
             if cursor is not None and self._draw.random() < self.knobs.rate_expired:
                 self._dead.add(cursor)
                 self._counts["fault_expired"] += 1
@@ -143,9 +152,14 @@ class _Data:
             if self.stalled and name == self._stall_name and index >= self.knobs.stall_after:
                 self._counts["fault_stalled"] += 1
                 return _Reply(503, b"{}")
-            page = self._page(name, index, seen_back)
-            self._counts["pages"] += 1
-            self._counts["events"] += len(page["events"])
+            page = None if gated else self._page(name, index, seen_back, cursor)
+            if page is not None:
+                self._counts["pages"] += 1
+                self._counts["events"] += len(page["events"])
+        if page is None:
+            self.gate.wait()
+            return self.events(name, cursor, since)
+        self.closing.wait(self.knobs.pause)
         return _Reply(200, json.dumps(page, ensure_ascii=False).encode())
 
     def _where(self, name: str, cursor: str | None, since: str | None) -> tuple[int | None, bool]:
@@ -157,15 +171,19 @@ class _Data:
             return (int(index), flag == "1") if of == name else (None, False)
         if since is not None:
             cut = self._draw.choice((bisect_left, bisect_right))
-            return cut(self.positions[name], int(since)), False
+            return min(cut(self.positions[name], int(since)), self.visible), False
         return 0, False
 
     def _token(self, name: str, index: int, flag: bool = False) -> str:
         self._serial += 1
-        return base64.urlsafe_b64encode(f"{name}|{index}|{int(flag)}|{self._serial}".encode()).decode()
+        return token_text(name, index, flag, self._serial)
 
-    def _page(self, name: str, index: int, seen_back: bool) -> dict[str, object]:
-        total, middle = len(self.positions[name]), len(self.positions[name]) // 2
+    def grow(self, by: int) -> None:
+        with self._lock:
+            self.visible = min(self.visible + by, self.knobs.events)
+
+    def _page(self, name: str, index: int, seen_back: bool, asked: str | None) -> dict[str, object]:
+        total, middle = self.visible, len(self.positions[name]) // 2
         broken = self.knobs.break_promise
         if broken == "certificate_went_back" and index == middle and not seen_back:
             low = {"position": self.positions[name][0], "inclusive": False}
@@ -173,7 +191,8 @@ class _Data:
         size = 0 if self._drawn(self.knobs.rate_empty) else self._draw.randint(1, self.knobs.page)
         stop = self._cut(index, min(index + size, total), middle)
         events = self._slice(name, index, stop, middle)
-        ends = stop == total and (index == total or not self._drawn(self.knobs.rate_empty))
+        all_there = total == len(self.positions[name])
+        ends = all_there and stop == total and (index == total or not self._drawn(self.knobs.rate_empty))
         certificate = self._certificate(name, index, stop, ends, must=ends or stop == middle + LATE_BY)
         if broken == "certificate_behind_events" and index <= middle < stop:
             certificate = (self.positions[name][index], False)
@@ -181,11 +200,17 @@ class _Data:
             self._certified[name] = max(certificate, self._certified.get(name, certificate))
         return {
             "events": events,
-            "next_cursor": None if ends else self._token(name, stop),
+            "next_cursor": None if ends else self._following(name, index, stop, asked),
             "complete_through": None
             if certificate is None
             else {"position": certificate[0], "inclusive": certificate[1]},
         }
+
+    def _following(self, name: str, index: int, stop: int, asked: str | None) -> str:
+        """The next cursor; where nothing more is visible mostly the one that was asked with, as long as it lives."""
+        if asked is not None and index == stop == self.visible and self._drawn(0.7):
+            return asked
+        return self._token(name, stop)
 
     def _cut(self, index: int, stop: int, middle: int) -> int:
         """Where a promise is to be broken, pages are cut so that nothing else is broken with it."""
@@ -256,6 +281,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(_Reply(200, json.dumps(self.data.stats()).encode()))
         if parts == ["release"]:
             self.data.stalled = False
+            self.data.gate.set()
+            return self._send(_Reply(200, b"{}"))
+        if parts == ["grow"]:
+            self.data.grow(int(parse_qs(url.query)["by"][0]))
             return self._send(_Reply(200, b"{}"))
         self.data.count("requests")
         fault = self.data.fault()

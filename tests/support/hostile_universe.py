@@ -16,12 +16,17 @@ Rates are probabilities for each request:
     rate_uncertified                `complete_through` is null; what it would have said, a later page says
     rate_duplicate                  an event twice on the page, and the last of the page before again on this one
     stall, stall_after              number of a partition that answers 503 from its n-th event on, until /release; -1: none
+    gate                            nothing is answered from each partition's n-th event on, until /release; -1: everything is
+    visible                         so many events of each partition are there at first, and no chain ends before /grow has shown
+                                    all of them: the last page there is leads to itself, or to another like it; -1: all are there
+    pause                           seconds that each page takes
     break_promise                   none, or one kept promise less, in the middle of each partition: event_behind_bound,
                                     certificate_went_back, certificate_behind_events
 
 As long as `break_promise` is none: certificates are true, never go back along a chain, and never lie behind the events of
 their own page; the last page of a partition certifies through `END`."""
 
+import base64
 import random
 from dataclasses import dataclass
 
@@ -53,6 +58,9 @@ class Knobs:
     rate_duplicate: float = 0.0
     stall: int = -1
     stall_after: int = 0
+    gate: int = -1
+    visible: int = -1
+    pause: float = 0.0
     break_promise: str = "none"
 
 
@@ -76,6 +84,16 @@ line."""
 def partition_names(knobs: Knobs) -> list[str]:
     """Names that a URL has to encode are among them."""
     return [f"p{n}" if n % 3 else f"p{n} ä/{n}?" for n in range(knobs.partitions)]
+
+
+def token_text(name: str, index: int, flag: bool, serial: int) -> str:
+    """The cursor of the page that begins with event `index` of a partition; `serial` makes it another one each time."""
+    return base64.urlsafe_b64encode(f"{name}|{index}|{int(flag)}|{serial}".encode()).decode()
+
+
+def index_of(cursor: str) -> int:
+    """How many events of its partition lie before the page of that cursor."""
+    return int(base64.urlsafe_b64decode(cursor).decode().rsplit("|", 3)[1])
 
 
 def universe(knobs: Knobs) -> dict[str, list[dict[str, object]]]:
