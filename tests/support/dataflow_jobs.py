@@ -17,6 +17,16 @@ import apache_beam as beam
 import yaml
 from dataflow_request import Request, build_request
 
+from gapless import (
+    CombineFrontier,
+    CompleteThrough,
+    PlanPartitions,
+    PublishFrontier,
+    ReadPages,
+    TrackPartitions,
+)
+from gapless.outcomes import delivered
+from gapless.polling import Polling
 from gapless.updates import PlanRequest
 from gapless_pipelines.backfill import transform_of
 from gapless_pipelines.cli.backfill_command import backfill_of
@@ -87,7 +97,42 @@ def backfill(pipeline: beam.Pipeline, job: Job) -> None:
     _ = pipeline | "CompleteThrough" >> transform_of(backfill_of(job), request)
 
 
-JOBS: dict[str, Callable[[beam.Pipeline, Job], None]] = {"backfill": backfill}
+def stream(pipeline: beam.Pipeline, job: Job) -> None:
+    """The same job without an end."""
+    _ = pipeline | "CompleteThrough" >> CompleteThrough(
+        job.source().following(),
+        job.effect(),
+        job.store.ref(),
+        dead_letters=job.dead_letters(),
+        membership=job.membership(),
+        run_id=RUN_ID,
+        polling=Polling(),
+    )
+
+
+def in_the_pipeline(pipeline: beam.Pipeline, job: Job) -> None:
+    """Settled by transforms of a user's own."""
+    source, store = job.source(), job.store.ref()
+    pages = pipeline | PlanPartitions(source, store, RUN_ID) | ReadPages(source, store)
+    outcomes = pages | "Write" >> beam.Map(delivered)
+    _ = (pages, outcomes) | TrackPartitions(store) | CombineFrontier() | PublishFrontier(store)
+
+
+def stream_in_the_pipeline(pipeline: beam.Pipeline, job: Job) -> None:
+    """Settled by transforms of a user's own, without an end."""
+    source, store, polling = job.source().following(), job.store.ref(), Polling()
+    planned = pipeline | PlanPartitions(source, store, RUN_ID, polling=polling)
+    pages = planned | ReadPages(source, store, polling=polling)
+    outcomes = pages | "Write" >> beam.Map(delivered)
+    _ = (pages, outcomes) | TrackPartitions(store) | CombineFrontier() | PublishFrontier(store)
+
+
+JOBS: dict[str, Callable[[beam.Pipeline, Job], None]] = {
+    "backfill": backfill,
+    "stream": stream,
+    "in the pipeline": in_the_pipeline,
+    "stream in the pipeline": stream_in_the_pipeline,
+}
 STREAMING = frozenset({"stream", "stream in the pipeline"})
 
 
