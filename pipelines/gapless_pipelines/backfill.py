@@ -18,6 +18,7 @@ from gapless.explain import explain
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source
 from gapless.plan import Plan, partition_of, plan_run, policy_in_force
+from gapless.polling import Polling
 from gapless.progress import Bound, ChainState
 from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
@@ -192,7 +193,7 @@ def _local(
         from gapless_pipelines.reader_processes import fork_readers, processes_for
 
         passes = LocalPasses(transform_of(backfill, request), backfill.engine.pipeline_options(), run)
-        _collect_from_here_on()
+        collect_from_here_on()
         count = processes_for(len(plan.tasks), backfill.processes) if several else 1
         shares = [frozenset(task.chain for task in plan.tasks[first::count]) for first in range(count)]
         most = max(1, most // count)
@@ -237,8 +238,10 @@ def _stop_all(others: "Sequence[ReaderProcess]") -> None:
         other.stop()
 
 
-def transform_of(backfill: Backfill, request: PlanRequest) -> "CompleteThrough":
-    """The pipeline of a run that is planned already."""
+def transform_of(
+    backfill: Backfill, request: PlanRequest, polling: Polling | None = None
+) -> "CompleteThrough":
+    """The pipeline of a run that is planned already; with `polling` one that never ends by itself."""
     from gapless.complete_through import CompleteThrough
 
     return CompleteThrough(
@@ -251,6 +254,7 @@ def transform_of(backfill: Backfill, request: PlanRequest) -> "CompleteThrough":
         run_id=request.run_id,
         engine=request.engine,
         observe=False,
+        polling=polling,
         on_step=backfill.on_step,
     )
 
@@ -263,7 +267,7 @@ def _fetch_ahead(run: LocalRun, plan: Plan, backfill: Backfill) -> None:
         run.feeds.park(key, feed)
 
 
-def _collect_from_here_on() -> None:
+def collect_from_here_on() -> None:
     """What is loaded now stays until the end: the collector need not walk over it again and again while pages are decoded."""
     gc.freeze()
     gc.enable()
@@ -281,7 +285,7 @@ def _elsewhere(
     import apache_beam as beam
 
     transform = transform_of(backfill, request)
-    _collect_from_here_on()
+    collect_from_here_on()
     on_reading()
 
     def read() -> int:

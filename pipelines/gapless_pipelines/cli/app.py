@@ -22,6 +22,7 @@ from gapless_pipelines.cli import (
     schema_command,
     skip_command,
     status_command,
+    stream_command,
     violations_command,
     wait_command,
 )
@@ -68,6 +69,9 @@ app.command(short_help="Print JSON Schemas, or a job file to start from.")(schem
 app.command(short_help="Say what a job file means; write nothing.")(check_command.check)
 app.command(cls=backfill_command.BackfillCommand, short_help="Read everything, and publish the frontier.")(
     backfill_command.backfill
+)
+app.command(cls=backfill_command.BackfillCommand, short_help="Read on for ever, and publish as it comes.")(
+    stream_command.stream
 )
 app.command(short_help="Where the frontier is, and who holds it.")(status_command.status)
 app.command(short_help="Who holds the frontier, and what releases it.")(explain_command.explain)

@@ -51,6 +51,24 @@ class Lines:
         """There is nothing to be put back."""
 
 
+class News:
+    """A line a view where something has come, or is held, since the one before; for streams, which are mostly quiet."""
+
+    every = LINE_SECONDS
+
+    def __init__(self) -> None:
+        self._shown: tuple[object, ...] = ()
+
+    def show(self, view: View) -> None:
+        told = (view.events, view.pages, view.held, view.partitions, view.frontier)
+        if told != self._shown:
+            self._shown = told
+            say(view_line(view))
+
+    def close(self) -> None:
+        """There is nothing to be put back."""
+
+
 class Picture:
     """A summary line and the partitions that stand lowest, redrawn in place."""
 

@@ -20,7 +20,7 @@ _HELD = (ChainState.HELD, ChainState.GAP)
 @dataclass(frozen=True, slots=True)
 class View:
     """One moment of a run. `events` and `pages` are those of this run, `rate` events a second; `lowest` are the partitions
-    still to be read, the lowest bound first."""
+    still to be read, the lowest bound first. `endless`: nobody is ever done."""
 
     partitions: int
     done: int
@@ -31,13 +31,22 @@ class View:
     seconds: float
     frontier: str
     lowest: Sequence[PartitionProgress]
+    endless: bool = False
 
 
 class RunProgress:
     """Where every chain of a run stands. `update` is called by reader threads and costs one assignment; the rest is called by
     the thread that draws. `stop` is the range's end: who is proved through it is done."""
 
-    def __init__(self, start: Iterable[PartitionProgress], now: float, stop: Bound | None = None) -> None:
+    def __init__(
+        self,
+        start: Iterable[PartitionProgress],
+        now: float,
+        stop: Bound | None = None,
+        *,
+        endless: bool = False,
+    ) -> None:
+        self._endless = endless
         self._latest = {progress.chain: progress for progress in start}
         self._stop = stop
         self._began = now
@@ -65,6 +74,7 @@ class RunProgress:
             seconds=now - self._began,
             frontier=frontier,
             lowest=sorted(going_on, key=lowest_first),
+            endless=self._endless,
         )
 
     def _is_done(self, chain: PartitionProgress) -> bool:
@@ -88,8 +98,10 @@ def frontier_text(scope: FrontierRow) -> str:
 
 def view_line(view: View) -> str:
     """A moment in one line."""
+    partitions = plural(view.partitions, "partition")
     parts = [
-        f"{duration(view.seconds)}: {number(view.done)} of {plural(view.partitions, 'partition')} done",
+        f"{duration(view.seconds)}: "
+        + (partitions if view.endless else f"{number(view.done)} of {partitions} done"),
         plural(view.events, "event"),
         f"{number(round(view.rate))}/s",
         view.frontier,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gapless.effects.dead_letters import ParquetDeadLetters
     from gapless.effects.parquet import ParquetEffect
     from gapless.paging.http import HttpSource
+    from gapless.polling import Polling
     from gapless.settling.retrying import RetryPolicy
     from gapless.store.records import MembershipPolicy
     from gapless_pipelines.job.models import JobConfig
@@ -98,6 +99,13 @@ class Job:
 
         retry = self.config.retry
         return RetryPolicy(retry.attempts, retry.backoff, retry.max)
+
+    def polling(self) -> Polling:
+        """How a stream polls."""
+        from gapless.polling import Polling
+
+        stream = self.config.stream
+        return Polling(every=stream.poll, longest=stream.longest, look_every=stream.look)
 
     def engine(self, arguments: Sequence[str] = (), *, launching: bool = False) -> EngineOptions:
         """What runs the job: by `pipeline_options`, and by `arguments` as they stand after `--` on a command line.

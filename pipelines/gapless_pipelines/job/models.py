@@ -82,6 +82,23 @@ class MembershipConfig(ConfigModel):
         return self
 
 
+class StreamConfig(ConfigModel):
+    """How a stream asks partitions that have nothing further: `poll` later, twice that, and so on up to `longest` while nothing
+    comes; and how often it looks at the list of partitions."""
+
+    poll: Duration = 1.0
+    longest: Duration = 10.0
+    look: Duration = 30.0
+
+    @model_validator(mode="after")
+    def _longest_is_longer(self) -> "StreamConfig":
+        if self.longest < self.poll:
+            raise PydanticCustomError(
+                "stream", "`longest` is shorter than `poll`; allowed: the same, or a longer time"
+            )
+        return self
+
+
 class JobConfig(BasicsConfig):
     """A job file: what gapless reads, applies durably, and proves complete."""
 
@@ -104,6 +121,7 @@ class JobConfig(BasicsConfig):
     membership: Annotated[
         MembershipConfig, Field(description="what happens when the list of partitions changes")
     ] = MembershipConfig()
+    stream: Annotated[StreamConfig, Field(description="how a stream polls")] = StreamConfig()
     pipeline_options: Annotated[
         dict[str, JsonValue],
         Field(default_factory=dict, description="runner, and Apache Beam's pipeline options by name"),
