@@ -12,11 +12,12 @@ them has said its part.
 What a reader sends besides pages, such as where a chain stands, has no events; an outcome of it says nothing and harms nothing.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gapless.effects.lossless_json import event_json
 from gapless.emitted_page import EmittedPage, LetterOf, Outcome
+from gapless.progress import Position
 
 
 def delivered(
@@ -96,24 +97,33 @@ def _outcome(page: EmittedPage, ids: tuple[str, ...] | None, letters: tuple[Lett
         attempt=page.attempt if page.is_page else "",
         event_ids=ids,
         letters=letters,
-        read_through=max(page.positions, default=None),
+        read_through=_seen(page)[1],
         number=page.number,
     )
 
 
 def _known(page: EmittedPage, ids: Iterable[str]) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(ids))
-    unknown = _unknown(page, wanted)
-    if unknown:
-        raise ValueError(
-            f"the page has no event {unknown[0]!r}: an outcome names events of the page it is of"
-        )
+    there = _seen(page)[0]
+    for event_id in wanted:
+        if event_id not in there:
+            raise ValueError(
+                f"the page has no event {event_id!r}: an outcome names events of the page it is of"
+            )
     return wanted
 
 
-def _unknown(page: EmittedPage, ids: Collection[str]) -> list[str]:
-    there = set(page.ids)
-    return [event_id for event_id in ids if event_id not in there]
+_last: list[tuple[EmittedPage, frozenset[str], Position | None]] = []
+
+
+def _seen(page: EmittedPage) -> tuple[frozenset[str], Position | None]:
+    """The ids of a page and its highest position: kept for the page looked at last, of which many outcomes may be said."""
+    for known, ids, through in tuple(_last):
+        if known is page:
+            return ids, through
+    seen = (frozenset(page.ids), max(page.positions, default=None))
+    _last[:] = [(page, *seen)]
+    return seen
 
 
 def _letters(page: EmittedPage, reasons: Mapping[str, str]) -> tuple[LetterOf, ...]:

@@ -127,12 +127,12 @@ def page_from(values: list[Any]) -> EmittedPage:
         number=number,
         start_token=start,
         next_token=following,
-        ids=ids,
-        positions=positions if form == _PLAIN else [position_from(position) for position in positions],
+        ids=ids or (),
+        positions=_positions_from(form, positions),
         rows=_rows_from(rows_form, rows),
         certificate=_certificate_from(certificate, domain),
         generation=generation,
-        violations=[_violation_from(broken, domain) for broken in violations],
+        violations=[_violation_from(broken, domain) for broken in violations] or (),
         settled=None if settled is None else {event: Terminal(each) for event, each in settled},
         progress=None if progress is None else _PROGRESS.decode(progress),
         stop=None if stop is None else ReaderStop(stop[0], ChainState(stop[1]), *stop[2:]),
@@ -173,6 +173,12 @@ def _positions(positions: Sequence[Position]) -> tuple[int, list[object]]:
     return _STRUCTURED, [position_value(position) for position in positions]
 
 
+def _positions_from(form: int, positions: list[Any]) -> Sequence[Position]:
+    if form == _STRUCTURED:
+        return [position_from(position) for position in positions]
+    return positions or ()
+
+
 def _fits(positions: Sequence[Any]) -> bool:
     return min(positions) >= -(1 << 63) and max(positions) < 1 << 64
 
@@ -192,7 +198,7 @@ def _rows(rows: Sequence[Row]) -> tuple[int, bytes]:
 
 def _rows_from(form: int, rows: bytes) -> Sequence[Row]:
     if form == _AS_JSON:
-        return _FROM_JSON.decode(rows)
+        return _FROM_JSON.decode(rows) or ()
     # Written by a worker of this pipeline, as every element of a type without a coder of its own is.
     pickled: Sequence[Row] = pickle.loads(rows)  # noqa: S301
     return pickled

@@ -47,7 +47,8 @@ class ChainTracking:
         self._row = row
         self._stored = dict(stored or {})
         self._open = OpenAttempts(_checkpoint(row))
-        self._waiting: dict[str, list[Outcome]] = {}
+        self._waiting: dict[str, dict[Outcome, None]] = {}
+        self._waits = 0
         self._stops: dict[str | None, EmittedPage] = {}
         self._task: ReadTask | None = None
 
@@ -77,9 +78,8 @@ class ChainTracking:
 
     @property
     def size(self) -> int:
-        """How many log entries `live` comes to, at most. Nothing is open where it is 0."""
-        waiting = sum(map(len, self._waiting.values())) if self._waiting else 0
-        return self._open.size + waiting + len(self._stops)
+        """Of how many log entries what is open is made; `live` comes to no more. Nothing is open where it is 0."""
+        return self._open.size + self._waits + len(self._stops)
 
     def is_behind(self, said: EmittedPage | Outcome) -> bool:
         """Whether this tells that the row has moved since it was read: it is to be read again first."""
@@ -96,7 +96,7 @@ class ChainTracking:
         if isinstance(said, Outcome):
             return self._take_outcome(said)
         if said.task.fencing_token < self._row.fencing_token:
-            self._waiting.pop(said.attempt, None)
+            self._waited(said.attempt)
             return Intake.FENCED
         if said.stop is not None:
             return self._take_stop(said, said.stop.at_token)
@@ -143,6 +143,7 @@ class ChainTracking:
         if self._row.state not in _LIVE:
             self._open.clear()
             self._waiting.clear()
+            self._waits = 0
             self._stops.clear()
             return
         self._open.tidy()
@@ -225,17 +226,17 @@ class ChainTracking:
         if page.attempt in self._open:
             return Intake.REPEATED
         if self._row.state not in _LIVE or self._is_passed(page):
-            self._waiting.pop(page.attempt, None)
+            self._waited(page.attempt)
             return Intake.LATE_PAGE
         offer = self._open.open(page)
         if offer is not Offer.TAKEN:
-            self._waiting.pop(page.attempt, None)
+            self._waited(page.attempt)
             return Intake.STALE_GENERATION if offer is Offer.STALE_GENERATION else Intake.LATE_PAGE
         if self._task is None or page.task.epoch >= self._task.epoch:
             self._task = page.task
         if self._stored:
             self._open.settle_known(page, self._stored)
-        for outcome in self._waiting.pop(page.attempt, ()):
+        for outcome in self._waited(page.attempt):
             self._open.apply(outcome)
         return Intake.KEPT
 
@@ -256,11 +257,18 @@ class ChainTracking:
             return Intake.KEPT if self._open.apply(outcome) else Intake.REPEATED
         if self._is_late(outcome):
             return Intake.LATE_OUTCOME
-        waiting = self._waiting.setdefault(outcome.attempt, [])
+        waiting = self._waiting.setdefault(outcome.attempt, {})
         if outcome in waiting:
             return Intake.REPEATED
-        waiting.append(outcome)
+        waiting[outcome] = None
+        self._waits += 1
         return Intake.KEPT
+
+    def _waited(self, attempt: str) -> Iterable[Outcome]:
+        """The outcomes that have waited for this attempt, which wait no longer."""
+        outcomes = self._waiting.pop(attempt, {})
+        self._waits -= len(outcomes)
+        return outcomes
 
     def _is_passed(self, page: EmittedPage) -> bool:
         """Whether the row has gone past this page: nothing leads to where it starts, and as many pages and all of its positions
@@ -291,8 +299,9 @@ class ChainTracking:
             self._waiting = {
                 attempt: left
                 for attempt, outcomes in self._waiting.items()
-                if (left := [outcome for outcome in outcomes if not self._is_late(outcome)])
+                if (left := {outcome: None for outcome in outcomes if not self._is_late(outcome)})
             }
+            self._waits = sum(map(len, self._waiting.values()))
         if self._stops:
             held = self._row.state is ChainState.HELD
             self._stops = {

@@ -34,6 +34,7 @@ class OpenAttempts:
         self._letters: dict[str, dict[str, LetterOf]] = {}
         self._parts: dict[str, Parts] = {}
         self._settled: set[str] = set()
+        self._partial = 0
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -52,14 +53,14 @@ class OpenAttempts:
     @property
     def size(self) -> int:
         """How many log entries they come to, at most."""
-        parts = sum(len(parts.said) for parts in self._parts.values()) if self._parts else 0
-        return 2 * len(self._pages) + parts
+        return 2 * len(self._pages) + self._partial
 
     def open(self, page: EmittedPage) -> Offer:
         """Take a page in that is not open yet."""
         offer = self._ledger.offer(_attempt(page))
         if offer is Offer.TAKEN:
             self._pages[page.attempt] = page
+            self._count(page.attempt)
             for event, terminal in (page.settled or {}).items():
                 self._ledger.settle((event,), terminal, page.attempt)
             self._note(page.attempt)
@@ -77,6 +78,7 @@ class OpenAttempts:
         attempt = outcome.attempt
         new = self._apply(outcome)
         if new:
+            self._count(attempt)
             self._note(attempt)
         return new
 
@@ -204,6 +206,7 @@ class OpenAttempts:
         parts = self._parts.setdefault(attempt, Parts())
         if not parts.add(outcome):
             return False
+        self._partial += 1
         if parts.whole:
             self._settle(attempt, None, tuple(parts.letters.values()))
         else:
@@ -231,13 +234,23 @@ class OpenAttempts:
     def _note(self, attempt: str) -> None:
         if self._ledger.is_settled(attempt):
             self._settled.add(attempt)
-            self._parts.pop(attempt, None)
+            self._drop_parts(attempt)
+
+    def _count(self, attempt: str) -> None:
+        self._entries[attempt] = self._entries.get(attempt, 0) + 1
+        self._size += 1
 
     def _close(self, attempt: str) -> None:
+        self._size -= self._entries.pop(attempt, 0)
         self._pages.pop(attempt, None)
         self._settled.discard(attempt)
         self._letters.pop(attempt, None)
-        self._parts.pop(attempt, None)
+        self._drop_parts(attempt)
+
+    def _drop_parts(self, attempt: str) -> None:
+        parts = self._parts.pop(attempt, None)
+        if parts is not None:
+            self._partial -= len(parts.said)
 
 
 def _attempt(page: EmittedPage) -> PageAttempt:
