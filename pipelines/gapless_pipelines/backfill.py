@@ -21,6 +21,7 @@ from gapless.plan import Plan, partition_of, plan_run, policy_in_force
 from gapless.polling import Polling
 from gapless.progress import Bound, ChainState
 from gapless.settling.heartbeat import beating
+from gapless.settling.chain_access import feed_key
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.retrying import RetryPolicy
@@ -262,7 +263,7 @@ def transform_of(
 def _fetch_ahead(run: LocalRun, plan: Plan, backfill: Backfill) -> None:
     """Begin fetching the first chains while Beam loads; a reader takes the feed up where it stands."""
     for task, row in zip(plan.tasks[: backfill.readers], plan.rows, strict=False):
-        key = (task.scope, task.chain)
+        key = feed_key(row)
         feed = run.feeds.take(key, partition_of(task), row.page_token, backfill.effect.target_rows)
         run.feeds.park(key, feed)
 

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator
 from typing import Any, Generic, TypeVar
 
-from apache_beam.coders import Coder
+from apache_beam.coders.coders import Coder, TimestampCoder
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.pipeline import Pipeline
 from apache_beam.pvalue import PCollection
@@ -92,6 +92,9 @@ class CertifiedWatermark(WatermarkEstimatorProvider):
 
     def initial_estimator_state(self, element: object, restriction: object) -> Timestamp:
         return MIN_TIMESTAMP
+
+    def estimator_state_coder(self) -> Coder:
+        return TimestampCoder()
 
     def create_watermark_estimator(self, estimator_state: Timestamp) -> ManualWatermarkEstimator:
         return ManualWatermarkEstimator(estimator_state)

@@ -41,6 +41,12 @@ TRYING_AGAIN_IS_NO_HELP = (
 )
 
 
+def feed_key(row: ChainRow) -> tuple[str, int, str]:
+    """By which the chain's feed is parked. What it has fetched under one routing generation is none of the next one's, though the
+    token goes on: a list that is read after a cutover proves nothing of pages from before."""
+    return (row.scope, row.chain, row.generation)
+
+
 @dataclass(frozen=True, slots=True)
 class ChainAccess:
     """One chain of `source` as a reader's call works on it."""
@@ -59,11 +65,6 @@ class ChainAccess:
     @property
     def where(self) -> str:
         return f"partition {self.task.partition}"
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """By which the chain's feed is parked."""
-        return (self.task.scope, self.task.chain)
 
     def page_chain(
         self, row: ChainRow, token: str | None, bound: Bound | None, read_to: Bound | None

@@ -16,7 +16,7 @@ from gapless.paging.page import Page
 from gapless.paging.readahead import PageFeed
 from gapless.plan import progress_of, to_be_read
 from gapless.progress import ChainState
-from gapless.settling.chain_access import ChainAccess
+from gapless.settling.chain_access import ChainAccess, feed_key
 from gapless.settling.foreign_errors import of_source
 from gapless.settling.hold import EventHeld, blocker_for, state_for
 from gapless.settling.open_run import OpenRun
@@ -56,6 +56,7 @@ class ChainReading:
         self._finished = False
         self._draining = False
         self._feed: PageFeed | None = None
+        self._feed_key = feed_key(row)
         self._chain = self._page_chain()
         self._run = self._new_run()
 
@@ -316,8 +317,9 @@ class ChainReading:
         """The feed that an earlier call has left, with what that one knew of the pages before, or a new one.
 
         (A call that knew nothing of them would never find a circle of tokens that is longer than its slice.)"""
-        feed = self._worker.feeds.take(self._access.key, self._partition, self._chain.next_token, room=0)
-        self._feed = feed
+        key = feed_key(self._row)
+        feed = self._worker.feeds.take(key, self._partition, self._chain.next_token, room=0)
+        self._feed, self._feed_key = feed, key
         known, feed.chain = feed.chain, None
         if known is not None:
             self._chain = known
@@ -330,8 +332,10 @@ class ChainReading:
         feed, self._feed = self._feed, None
         if feed is None:
             return
-        if feed.stands_at(self._row.page_token) and to_be_read(self._row, self._worker.source):
+        key = feed_key(self._row)
+        goes_on = key == self._feed_key and to_be_read(self._row, self._worker.source)
+        if goes_on and feed.stands_at(self._row.page_token):
             feed.chain = known
-            self._worker.feeds.park(self._access.key, feed)
+            self._worker.feeds.park(key, feed)
         else:
             self._worker.feeds.retire(feed)

@@ -20,7 +20,7 @@ from gapless.paging.readahead import FeedPool, PageFeed
 from gapless.paging.source import Source
 from gapless.plan import progress_of
 from gapless.progress import Bound, Terminal, highest
-from gapless.settling.chain_access import ChainAccess
+from gapless.settling.chain_access import ChainAccess, feed_key
 from gapless.settling.foreign_errors import of_source
 from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.worker import MAX_RUN_SECONDS, Slice
@@ -249,7 +249,7 @@ class Emission:
     def _taken_feed(self) -> PageFeed:
         """The feed that an earlier call has left, with what that one knew of the pages before, or a new one."""
         access = self._access
-        feed = self._worker.feeds.take(access.key, access.partition, self.point.token, room=0)
+        feed = self._worker.feeds.take(feed_key(self._row), access.partition, self.point.token, room=0)
         self._chain, feed.chain = feed.chain, None
         self._feed = feed
         return feed
@@ -267,7 +267,7 @@ class Emission:
         if self._limit.goes_on and not self.point.ended and feed.stands_at(self.point.token):
             # Only where nothing is known beyond the point: what was read and did not go out is read again.
             feed.chain = self._chain if self._reached == self.point else None
-            self._worker.feeds.park(self._access.key, feed)
+            self._worker.feeds.park(feed_key(self._row), feed)
         else:
             self._worker.feeds.retire(feed)
 
