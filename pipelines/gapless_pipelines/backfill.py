@@ -20,8 +20,8 @@ from gapless.paging.source import Source
 from gapless.plan import Plan, partition_of, plan_run, policy_in_force
 from gapless.polling import Polling
 from gapless.progress import Bound, ChainState
-from gapless.settling.heartbeat import beating
 from gapless.settling.chain_access import feed_key
+from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import LocalRun, ignore_progress, local_run
 from gapless.settling.open_run import DeadLetterEffect
 from gapless.settling.retrying import RetryPolicy
