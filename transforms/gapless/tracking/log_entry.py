@@ -24,6 +24,16 @@ class LogEntry:
         return f"{scope}\n{self.chain}"
 
 
+def weight_of(said: EmittedPage | Outcome) -> int:
+    """How much room it takes in a log, in outcomes of one event.
+
+    >>> weight_of(Outcome("s", 1, "g", None)), weight_of(Outcome("s", 1, "g", tuple("abcdefgh")))
+    (1, 2)
+    """
+    ids = said.ids if isinstance(said, EmittedPage) else said.event_ids or ()
+    return 1 + len(ids) // 8
+
+
 def entries_of(page: EmittedPage) -> list[LogEntry]:
     """What the tracker is told of an emitted element: the page without its rows, and the data of those of its events that an
     operator gave up on before it was there. Nothing where it only tells of progress."""

@@ -19,6 +19,7 @@ from gapless.progress import (
     Run,
     Terminal,
 )
+from gapless.tracking.log_entry import weight_of
 from gapless.tracking.parts import Parts
 
 MOST_DEAD = 4096
@@ -34,7 +35,7 @@ class OpenAttempts:
         self._letters: dict[str, dict[str, LetterOf]] = {}
         self._parts: dict[str, Parts] = {}
         self._settled: set[str] = set()
-        self._partial = 0
+        self._weight = 0
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -51,16 +52,16 @@ class OpenAttempts:
         return len(self._settled)
 
     @property
-    def size(self) -> int:
-        """How many log entries they come to, at most."""
-        return 2 * len(self._pages) + self._partial
+    def weight(self) -> int:
+        """What they come to in a log, at most."""
+        return self._weight
 
     def open(self, page: EmittedPage) -> Offer:
         """Take a page in that is not open yet."""
         offer = self._ledger.offer(_attempt(page))
         if offer is Offer.TAKEN:
             self._pages[page.attempt] = page
-            self._count(page.attempt)
+            self._weight += 2 * weight_of(page)
             for event, terminal in (page.settled or {}).items():
                 self._ledger.settle((event,), terminal, page.attempt)
             self._note(page.attempt)
@@ -78,7 +79,6 @@ class OpenAttempts:
         attempt = outcome.attempt
         new = self._apply(outcome)
         if new:
-            self._count(attempt)
             self._note(attempt)
         return new
 
@@ -206,7 +206,7 @@ class OpenAttempts:
         parts = self._parts.setdefault(attempt, Parts())
         if not parts.add(outcome):
             return False
-        self._partial += 1
+        self._weight += weight_of(outcome)
         if parts.whole:
             self._settle(attempt, None, tuple(parts.letters.values()))
         else:
@@ -236,13 +236,10 @@ class OpenAttempts:
             self._settled.add(attempt)
             self._drop_parts(attempt)
 
-    def _count(self, attempt: str) -> None:
-        self._entries[attempt] = self._entries.get(attempt, 0) + 1
-        self._size += 1
-
     def _close(self, attempt: str) -> None:
-        self._size -= self._entries.pop(attempt, 0)
-        self._pages.pop(attempt, None)
+        page = self._pages.pop(attempt, None)
+        if page is not None:
+            self._weight -= 2 * weight_of(page)
         self._settled.discard(attempt)
         self._letters.pop(attempt, None)
         self._drop_parts(attempt)
@@ -250,7 +247,7 @@ class OpenAttempts:
     def _drop_parts(self, attempt: str) -> None:
         parts = self._parts.pop(attempt, None)
         if parts is not None:
-            self._partial -= len(parts.said)
+            self._weight -= sum(map(weight_of, parts.said))
 
 
 def _attempt(page: EmittedPage) -> PageAttempt:
