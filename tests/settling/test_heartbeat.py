@@ -29,6 +29,7 @@ class Heard:
         self.changed = threading.Condition()
         self.beats = []
         self.fails_with = None
+        self.alive = True
 
     @contextmanager
     def open(self):
@@ -40,7 +41,7 @@ class Heard:
             self.changed.notify_all()
         if self.fails_with is not None:
             raise self.fails_with
-        return True
+        return self.alive
 
     def wait_for(self, count):
         with self.changed:
@@ -98,6 +99,24 @@ def test_between_the_polls_of_a_stream_the_same_heart_goes_on(heard, monkeypatch
         heard.wait_for(len(heard.beats) + 1)
     (thread,) = {thread for _, thread in heard.beats}
     assert not thread.is_alive(), "the run is over here"
+
+
+def test_of_a_run_that_has_ended_nobody_goes_on_telling(heard, monkeypatch):
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.002)
+    monkeypatch.setattr(heartbeat, "LINGER_SECONDS", LONG)
+    heard.alive = False
+    with beating(heard, "run", pause=LONG):
+        heard.wait_for(3)
+    assert ended(heard.beats[0][1])
+
+
+def test_a_stream_with_long_pauses_is_given_them(heard, quickly):
+    with beating(heard, "run", pause=LONG):
+        heard.wait_for(1)
+    heard.wait_for(len(heard.beats) + 3)
+    with beating(heard, "run", to_the_end=True):
+        pass
+    assert ended(heard.beats[0][1])
 
 
 def test_who_reads_again_after_it_has_ended_gets_another(heard, quickly):

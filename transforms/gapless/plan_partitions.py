@@ -172,8 +172,10 @@ class _Watch(ReadingDoFn):
         with self.in_use:
             if self.closing or not tracker.try_claim(state):
                 return
-            with beating(self._store, element.run_id):
-                looked = self._opened(element).look(state)
+            looked = self._opened(element).look(state)
+            # From the first look on there is a run; it lives from look to look, also where nobody has anything to read.
+            with beating(self._store, element.run_id, pause=self._polling.look_every):
+                pass
             if not tracker.try_claim(looked.state):
                 # The rest was split off meanwhile: who goes on with it looks again, and hands out what is new.
                 return

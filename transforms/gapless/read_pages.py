@@ -166,7 +166,7 @@ class _EmitStream(ReadingDoFn):
         watermark: Any = beam.DoFn.WatermarkEstimatorParam(_WATERMARK),
     ) -> Iterator[Any]:
         time = EventTime(watermark, element.domain)
-        with self.in_use, beating(self._emit.store, element.run_id):
+        with self.in_use, beating(self._emit.store, element.run_id, pause=self._polling.longest):
             call = Call(
                 self._opened(element).poll(element, tracker.current_restriction(), self._claim(tracker))
             )

@@ -184,7 +184,7 @@ class _SettleStream(ReadingDoFn):
     ) -> Iterator[Any]:
         time = EventTime(watermark, element.domain)
         state = tracker.current_restriction()
-        with self.in_use, beating(self._settle.store, element.run_id):
+        with self.in_use, beating(self._settle.store, element.run_id, pause=self._polling.longest):
             call = Call(
                 settle_slice(self._opened(element), element, state.idle, self._claim(tracker), self._polling)
             )

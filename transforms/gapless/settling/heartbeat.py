@@ -20,17 +20,20 @@ BEAT_SECONDS = 5.0
 """A reader of the store takes a run for lost after a minute of silence."""
 
 LINGER_SECONDS = 30.0
-"""A stream leaves its chains between polls: so long a heart goes on without a reader."""
+"""Readers come and go, by bundles and slices: so long a heart goes on without one, unless the run has ended."""
 
 _LOGGER = logging.getLogger(__name__)
 
 
 @contextmanager
-def beating(store: StoreRef, run_id: str, *, to_the_end: bool = False) -> Iterator[None]:
-    """The run gives signs of life while this is open, and `LINGER_SECONDS` longer.
+def beating(
+    store: StoreRef, run_id: str, *, pause: float = 0.0, to_the_end: bool = False
+) -> Iterator[None]:
+    """The run gives signs of life while this is open, and for `LINGER_SECONDS` after it.
 
-    `to_the_end`: when this closes the run is over in this process, and so is its heart, at once."""
-    heart = _joined(store, run_id)
+    `pause`: how long a stream may leave between two polls, in seconds; they come on top. `to_the_end`: when this closes the run
+    is over in this process, and so is its heart, at once."""
+    heart = _joined(store, run_id, pause)
     try:
         yield
     finally:
@@ -45,11 +48,13 @@ class _Heart:
         self._run_id = run_id
         self._users = 0
         self._left_at = 0.0
+        self._linger = LINGER_SECONDS
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name=f"gapless-heartbeat-{run_id}", daemon=True)
 
-    def join(self) -> None:
+    def join(self, pause: float) -> None:
         self._users += 1
+        self._linger = max(self._linger, LINGER_SECONDS + pause)
         if self._users == 1 and self._thread.ident is None:
             self._thread.start()
 
@@ -65,33 +70,37 @@ class _Heart:
         self._thread.join(BEAT_SECONDS)
 
     def _live(self) -> None:
-        while not self._over.is_set() and not self._forsaken():
-            self._beat()
+        alive = True
+        while not self._over.is_set() and not self._forsaken(alive=alive):
+            alive = self._beat()
             self._over.wait(BEAT_SECONDS)
 
-    def _forsaken(self) -> bool:
+    def _forsaken(self, *, alive: bool) -> bool:
         with _lock:
-            forsaken = self._users == 0 and time.monotonic() - self._left_at > LINGER_SECONDS
+            left_for = time.monotonic() - self._left_at
+            forsaken = self._users == 0 and (not alive or left_for > self._linger)
             if forsaken:
                 _hearts.pop((self._store, self._run_id), None)
             return forsaken
 
-    def _beat(self) -> None:
+    def _beat(self) -> bool:
+        """Whether the run has not been ended, as far as is known."""
         try:
             with self._store.open() as store:
-                store.heartbeat(self._run_id)
+                return store.heartbeat(self._run_id)
         except Exception as error:  # noqa: BLE001 - whatever keeps the store from hearing of it, reading goes on
             _LOGGER.warning("no sign of life was given: %s", error)
+            return True
 
 
 _hearts: dict[tuple[StoreRef, str], _Heart] = {}
 _lock = threading.Lock()
 
 
-def _joined(store: StoreRef, run_id: str) -> _Heart:
+def _joined(store: StoreRef, run_id: str, pause: float) -> _Heart:
     with _lock:
         heart = _hearts.setdefault((store, run_id), _Heart(store, run_id))
-        heart.join()
+        heart.join(pause)
         return heart
 
 
