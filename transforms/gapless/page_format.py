@@ -74,17 +74,17 @@ class LogEntryCoder(Deterministic):
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """What is read of a chain's state first: `stamp` is another one with each write, `entries` how many are in the log."""
+    """What is read of a chain's state first: `stamp` is another one with each write, `weight` that of the log."""
 
     stamp: bytes
-    entries: int
+    weight: int
 
 
 class LogHeadCoder(Deterministic):
-    """`[stamp, entries]`."""
+    """`[stamp, weight]`."""
 
     def encode(self, value: LogHead) -> bytes:
-        return pack(value.stamp, value.entries)
+        return pack(value.stamp, value.weight)
 
     def decode(self, encoded: bytes) -> LogHead:
         return LogHead(*unpack(encoded, "head of a log"))

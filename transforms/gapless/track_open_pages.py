@@ -1,9 +1,9 @@
 """The stateful DoFns of `TrackPartitions`: an event log in keyed state, and in memory what it comes to.
 
-HEAD is small and read with each element: a stamp that is another one with each write, and how many entries LOG has. LOG is
-only added to. What it comes to is kept in memory beside the stamp under which it was true: where HEAD bears another one
+HEAD is small and read with each element: a stamp that is another one with each write, and the weight of LOG. LOG is only
+added to. What it comes to is kept in memory beside the stamp under which it was true: where HEAD bears another one
 (another worker wrote it, a bundle was repeated over rolled-back state, this process is new), LOG is read again. LOG is written
-anew when it has more than twice what is open, so that state is bounded by what is open, and empty where nothing is.
+anew when it has more than twice the weight of what is open, so that state is bounded by what is open, and empty where nothing is.
 
 Promotions go to the store at once or when the bundle ends. State may lag behind the store: the durable row is the truth, and
 what it has passed is dropped when it is met.
@@ -28,15 +28,15 @@ from gapless.page_format import LogEntryCoder, LogHead, LogHeadCoder
 from gapless.store import Store
 from gapless.store_ref import StoreRef
 from gapless.tracking.chain_tracking import ChainTracking, Intake
-from gapless.tracking.log_entry import LogEntry
+from gapless.tracking.log_entry import LogEntry, weight_of
 from gapless.tracking.pace import Pace
 from gapless.tracking.promoter import Promoter
 from gapless.updates import PartitionProgress
 
 MOST_CHAINS: Final = 4096
 """Chains kept in memory by one worker, those used last; the log of another one is read again when it is met."""
-SPARE_ENTRIES: Final = 64
-"""A log is written anew when it has more than twice as many entries as what is open comes to, and so many more."""
+SPARE_WEIGHT: Final = 64
+"""A log is written anew when it has more than twice the weight of what is open, and so much more."""
 LOOK_SECONDS: Final = 60.0
 """In a stream, how long a page may wait for outcomes before the chain says what it waits for."""
 
@@ -51,12 +51,12 @@ _COUNTED: Final = {
 
 @dataclass(slots=True)
 class _Known:
-    """A chain in memory. `stamp` is HEAD's as it was written last, None where it was cleared in bundle `bundle`; `entries` are
+    """A chain in memory. `stamp` is HEAD's as it was written last, None where it was cleared in bundle `bundle`; `weight` is
     LOG's. `timestamp` is the newest element's."""
 
     tracking: ChainTracking
     stamp: bytes | None
-    entries: int
+    weight: int
     bundle: int
     timestamp: Timestamp
     pace: Pace = field(default_factory=Pace)
@@ -94,7 +94,7 @@ class _TrackOpenPages(beam.DoFn):
         intake = known.tracking.take(entry.said)
         if intake is Intake.KEPT:
             log.add(entry)
-            known.entries += 1
+            known.weight += weight_of(entry.said)
         else:
             _COUNTED[intake].inc()
         known.timestamp = max(known.timestamp, timestamp)
@@ -145,7 +145,7 @@ class _TrackOpenPages(beam.DoFn):
         tracking = self._opened().track(chain)
         if head is not None:
             tracking.receive(log.read())
-        return _Known(tracking, stamp, 0 if head is None else head.entries, self._bundle, timestamp)
+        return _Known(tracking, stamp, 0 if head is None else head.weight, self._bundle, timestamp)
 
     def _keep(self, key: str, known: _Known) -> None:
         self._known[key] = known
@@ -165,23 +165,23 @@ class _TrackOpenPages(beam.DoFn):
         return moved
 
     def _write(self, known: _Known, head: Any, log: Any, *, changed: bool) -> None:
-        size = known.tracking.size
-        if size == 0:
-            if known.entries:
+        weight = known.tracking.weight
+        if weight == 0:
+            if known.weight:
                 log.clear()
                 head.clear()
-            known.stamp, known.entries, known.bundle = None, 0, self._bundle
+            known.stamp, known.weight, known.bundle = None, 0, self._bundle
             return
-        if known.entries > 2 * size + SPARE_ENTRIES:
+        if known.weight > 2 * weight + SPARE_WEIGHT:
             known.tracking.tidy()
             live = list(known.tracking.live())
             log.clear()
             for entry in live:
                 log.add(entry)
-            known.entries, changed = len(live), True
+            known.weight, changed = sum(weight_of(entry.said) for entry in live), True
         if changed:
             known.stamp = os.urandom(12)
-            head.write(LogHead(known.stamp, known.entries))
+            head.write(LogHead(known.stamp, known.weight))
 
     def _look(
         self, key: str, head: Any, log: Any, timestamp: Timestamp
@@ -215,8 +215,9 @@ class TrackInBatch(_TrackOpenPages):
         timestamp: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterable[PartitionProgress]:
+        was_empty = head.read() is None
         known, moved = self._take(element, head, log, timestamp)
-        if known.entries == 1:
+        if was_empty and known.weight:
             end.set(window.max_timestamp())
         return moved
 
@@ -243,8 +244,9 @@ class TrackInStream(_TrackOpenPages):
         look: Any = beam.DoFn.TimerParam(LOOK),
         timestamp: Any = beam.DoFn.TimestampParam,
     ) -> Iterable[PartitionProgress]:
+        was_empty = head.read() is None
         known, moved = self._take(element, head, log, timestamp)
-        if known.entries == 1:
+        if was_empty and known.weight:
             self._look_later(look)
         return moved
 
@@ -258,7 +260,7 @@ class TrackInStream(_TrackOpenPages):
         timestamp: Any = beam.DoFn.TimestampParam,
     ) -> Iterable[PartitionProgress]:
         known, moved = self._look(key, head, log, timestamp)
-        if known is not None and known.entries:
+        if known is not None and known.weight:
             self._look_later(look)
         return moved
 

@@ -10,7 +10,7 @@ from enum import Enum
 from gapless.emitted_page import EmittedPage, LetterOf, Outcome
 from gapless.progress import Bound, ChainState, Checkpoint, Offer, Position, Run, Terminal
 from gapless.store.records import ChainRow
-from gapless.tracking.log_entry import LogEntry
+from gapless.tracking.log_entry import LogEntry, weight_of
 from gapless.tracking.open_attempts import OpenAttempts
 from gapless.updates import ReadTask
 
@@ -77,9 +77,9 @@ class ChainTracking:
         return self._open.settled
 
     @property
-    def size(self) -> int:
-        """Of how many log entries what is open is made; `live` comes to no more. Nothing is open where it is 0."""
-        return self._open.size + self._waits + len(self._stops)
+    def weight(self) -> int:
+        """What `live` comes to in a log, at most. Nothing is open where it is 0."""
+        return self._open.weight + self._waits + len(self._stops)
 
     def is_behind(self, said: EmittedPage | Outcome) -> bool:
         """Whether this tells that the row has moved since it was read: it is to be read again first."""
@@ -261,13 +261,13 @@ class ChainTracking:
         if outcome in waiting:
             return Intake.REPEATED
         waiting[outcome] = None
-        self._waits += 1
+        self._waits += weight_of(outcome)
         return Intake.KEPT
 
     def _waited(self, attempt: str) -> Iterable[Outcome]:
         """The outcomes that have waited for this attempt, which wait no longer."""
         outcomes = self._waiting.pop(attempt, {})
-        self._waits -= len(outcomes)
+        self._waits -= sum(map(weight_of, outcomes))
         return outcomes
 
     def _is_passed(self, page: EmittedPage) -> bool:
@@ -301,7 +301,7 @@ class ChainTracking:
                 for attempt, outcomes in self._waiting.items()
                 if (left := {outcome: None for outcome in outcomes if not self._is_late(outcome)})
             }
-            self._waits = sum(map(len, self._waiting.values()))
+            self._waits = sum(weight_of(outcome) for each in self._waiting.values() for outcome in each)
         if self._stops:
             held = self._row.state is ChainState.HELD
             self._stops = {
