@@ -10,6 +10,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.userstate import get_dofn_specs
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from streamed_script import growing, idle
@@ -23,13 +24,14 @@ from gapless import (
     SettlePages,
     StoreRef,
 )
-from gapless.errors import ConfigurationError
+from gapless.errors import ConfigurationError, SourceUnavailable
 from gapless.plan import plan_run
 from gapless.plan_partitions import _Watch
 from gapless.polling import Polling
 from gapless.progress import Bound, ChainState, TimestampDomain
-from gapless.read_pages import EmitPages, _EmitStream
-from gapless.settle_pages import _SettleStream
+from gapless.read_pages import EmitPages, _EmitChain, _EmitStream
+from gapless.settle_pages import _SettleChain, _SettleStream
+from gapless.settling.shared_feeds import shared_feeds
 from gapless.store import open_store
 from gapless.store.records import MembershipPolicy
 from gapless.testing import ScriptedPage, ScriptedSource
@@ -160,6 +162,46 @@ def test_a_planner_hands_out_what_is_new_and_looks_again_later(drivers, sqlite_u
     assert 29 < first.delay <= 30
     second = watch.call(request, first.residual)
     assert list(values(second.emitted)) == []
+
+
+@pytest.mark.parametrize("way", ["emitted", "settled"])
+def test_a_batch_never_defers_however_long_it_takes(drivers, sqlite_url, tmp_path, way):
+    """The local runner with several workers loses what is deferred, and the job succeeds all the same."""
+    script = {
+        **growing(300),
+        "t150": [SourceUnavailable("HTTP 503", retry_after=0.01), growing(1, first=150)["t150"]],
+    }
+    source = ScriptedSource({"a": {**script, "t300": ScriptedPage()}})
+    (task,) = tasks_of(source, sqlite_url)
+    settle = SettleInPlace(source, ParquetEffect(str(tmp_path / "out")), StoreRef(sqlite_url))
+    reader = (
+        _EmitChain(EmitPages(source, StoreRef(sqlite_url)), 1000)
+        if way == "emitted"
+        else _SettleChain(settle)
+    )
+    called = drivers(reader).call(task)
+    assert (called.residual, called.delay) == (None, None)
+    with closing(open_store(sqlite_url)) as store:
+        told = list(values(called.emitted))
+        read = sum(page.is_page for page in told) if way == "emitted" else store.chain(task.chain).sequence
+    assert read == 301
+
+
+def test_readers_of_one_run_share_what_they_fetch_ahead_until_the_last_has_gone(sqlite_url):
+    source = ScriptedSource({"a": growing(1)})
+    first, second, other = (shared_feeds(run, source) for run in ("shared", "shared", "another"))
+    assert first is second
+    assert other is not first
+    first.give_up()
+    session = second.feeds.session()
+    second.feeds.give_back(session)
+    assert not session.closed
+    second.give_up()
+    assert session.closed
+    anew = shared_feeds("shared", source)
+    assert anew is not first
+    for one in (anew, other):
+        one.give_up()
 
 
 # --- the watermark ---
@@ -315,11 +357,6 @@ def test_a_drain_reads_nothing_more_and_loses_nothing(drivers, sqlite_url, tmp_p
 
 def test_a_reader_keeps_no_keyed_state():
     """With state in its stage the local runner reads one chain after the other."""
-    from apache_beam.transforms.userstate import get_dofn_specs
-
-    from gapless.read_pages import _EmitChain
-    from gapless.settle_pages import _SettleChain
-
     for kind in (_EmitChain, _EmitStream, _SettleChain, _SettleStream):
         dofn = kind.__new__(kind)
         assert get_dofn_specs(dofn) == (set(), set())

@@ -15,7 +15,7 @@ FEEDS_KEPT = 64
 class SharedFeeds:
     """The feeds of a run's chains in this process, and what has failed in them. `give_up` when no longer used."""
 
-    run_id: str
+    key: tuple[str, str]
     feeds: FeedPool
     failures: Failures = field(default_factory=Failures)
     users: int = 0
@@ -24,21 +24,22 @@ class SharedFeeds:
         """The last user closes the feeds."""
         with _lock:
             self.users -= 1
-            if self.users or _shared.get(self.run_id) is not self:
+            if self.users or _shared.get(self.key) is not self:
                 return
-            del _shared[self.run_id]
+            del _shared[self.key]
         self.feeds.close()
 
 
-_shared: dict[str, SharedFeeds] = {}
+_shared: dict[tuple[str, str], SharedFeeds] = {}
 _lock = threading.Lock()
 
 
 def shared_feeds(run_id: str, source: Source) -> SharedFeeds:
     """Join the readers of that run in this process."""
+    key = (run_id, source.scope)
     with _lock:
-        found = _shared.get(run_id)
+        found = _shared.get(key)
         if found is None:
-            found = _shared[run_id] = SharedFeeds(run_id, FeedPool(source.open, parked=FEEDS_KEPT))
+            found = _shared[key] = SharedFeeds(key, FeedPool(source.open, parked=FEEDS_KEPT))
         found.users += 1
         return found
