@@ -56,6 +56,7 @@ def check_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"  source: {printable(settings['source']['base_url'])}, auth {_auth_text(settings['source']['auth'])}"
     yield f"  client: {_client_text(settings['source']['client'])}"
     yield f"  effect: {settings['effect']['type']} to {printable(settings['effect']['path'])}, on drift: {settings['on_drift']}"
+    yield f"  stream: {_stream_text(document['stream'], settings['stream'])}"
     if "store" not in document:
         yield "offline: neither the source nor the store was asked"
         return
@@ -127,6 +128,20 @@ def _client_text(client: Mapping[str, Any]) -> str:
     return (
         f"time-outs {timeout['connect']} to connect, {timeout['read']} to read; {retry['attempts']} attempts on {statuses},"
         f" {retry['backoff']} to {retry['max']} apart; {client['connections']} connections"
+    )
+
+
+def _stream_text(stream: Mapping[str, Any], polling: Mapping[str, Any]) -> str:
+    if stream["refused"] is not None:
+        return f"would be refused: {stream['refused']}; {stream['remedy']}"
+    again = {
+        "token": "the last page's token",
+        "last_page": "the last page",
+        "since": "what follows the certified bound",
+    }
+    return (
+        f"asks for {again[stream['tail']]} again, {polling['poll']} later and, while nothing comes, up to"
+        f" {polling['longest']}; looks at the list every {polling['look']}"
     )
 
 

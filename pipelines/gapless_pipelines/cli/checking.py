@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from gapless.effects import FrozenSchema, infer_schema
-from gapless.errors import StoreAbsent, UnknownScope
+from gapless.errors import ConfigurationError, StoreAbsent, UnknownScope
 from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page_token import token_digest
 from gapless.plan import require_partitions, scope_identity
@@ -35,6 +35,7 @@ def understood(job: "Job", *, offline: bool = False) -> dict[str, Any]:
         "scope": job.scope,
         "domain": job.domain.describe(),
         "settings": words,
+        "stream": _stream(job),
     }
     if offline:
         return document
@@ -45,6 +46,17 @@ def understood(job: "Job", *, offline: bool = False) -> dict[str, Any]:
     finally:
         session.close()
     return document
+
+
+def _stream(job: "Job") -> dict[str, Any]:
+    """How a stream would go on at the end of what there is, or why it would be refused."""
+    source = job.source()
+    found: dict[str, Any] = {"tail": source.config.pages.tail, "refused": None, "remedy": None}
+    try:
+        source.following()
+    except ConfigurationError as error:
+        found |= {"refused": error.what, "remedy": error.remedy}
+    return found
 
 
 def _store(job: "Job") -> tuple[dict[str, Any], FrozenSchema | None]:

@@ -78,6 +78,7 @@ def test_offline_asks_nobody(gapless: Gapless, job: Path, folder: Path) -> None:
     assert ran.lines[-1] == "offline: neither the source nor the store was asked"
     assert set(gapless("check", "--offline", "--json").document) == {
         "format",
+        "stream",
         "job",
         "scope",
         "domain",
@@ -208,3 +209,23 @@ def test_a_job_file_that_is_not_there(gapless: Gapless, job: Path) -> None:
     ran = gapless("check", "order.yaml")
     assert ran.exit_status == 2
     assert "did you mean `orders.yaml`?" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        (
+            "    tail: last_page\n",
+            "stream: asks for the last page again, 1s later and, while nothing comes, up to 10s; looks",
+        ),
+        ("    tail: token\n", "stream: asks for the last page's token again, 1s later"),
+        ("", "stream: would be refused: a stream has to know how the source is asked again"),
+        ("    tail: since\n", "set pages.expired.restart: {param: ...}, or tail: last_page"),
+    ],
+)
+def test_it_says_what_a_stream_would_do(gapless: Gapless, job: Path, pages: str, said: str) -> None:
+    text = job.read_text(encoding="utf-8")
+    job.write_text(text.replace("    records: events\n", f"    records: events\n{pages}"), encoding="utf-8")
+    ran = gapless("check", "--offline")
+    assert ran.exit_status == 0
+    assert said in ran.err
