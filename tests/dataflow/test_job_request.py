@@ -15,6 +15,8 @@ from orders_api import ORDERS, TOKEN, orders_api
 from gapless.store import open_store
 from gapless_pipelines.backfill import run_backfill
 from gapless_pipelines.cli.backfill_command import backfill_of
+from gapless_pipelines.cli.stream_command import stream_of
+from gapless_pipelines.stream import run_stream
 
 GOLDEN = Path(__file__).parent / "golden"
 PROGRAM = Path(__file__).parents[1] / "support" / "dataflow_jobs.py"
@@ -91,18 +93,27 @@ def test_workers_start_from_the_image_that_was_given(built, name):
     assert b"europe-docker.pkg.dev/project-1/gapless/gapless:1" in environment.payload
 
 
+def run_the_backfill(job):
+    run_backfill(backfill_of(job, ARGUMENTS))
+
+
+def run_the_stream(job):
+    run_stream(stream_of(job, ARGUMENTS))
+
+
 @pytest.mark.postgres
-def test_what_the_command_runs_sends_this_request(tmp_path, postgres_url, monkeypatch):
+@pytest.mark.parametrize(("name", "run"), [("backfill", run_the_backfill), ("stream", run_the_stream)])
+def test_what_the_command_runs_sends_this_request(tmp_path, postgres_url, monkeypatch, name, run):
     """`gapless backfill JOB -- --runner=DataflowRunner ...`, up to the moment it would be sent; then the run has failed."""
     monkeypatch.setenv("ORDERS_TOKEN", TOKEN)
     monkeypatch.setenv("PROGRESS_PASSWORD", os.environ.get("PGPASSWORD", "not asked for"))
     with orders_api() as url, nothing_is_sent():
         job = load(tmp_path, base_url=url, store_url=postgres_url)
         with pytest.raises(NotSent) as built:
-            run_backfill(backfill_of(job, ARGUMENTS))
+            run(job)
     request = built.value.request
-    assert request.kind == "JOB_TYPE_BATCH"
-    assert lasting(request) == json.loads((GOLDEN / "backfill.json").read_text(encoding="utf-8"))
+    assert (request.kind == "JOB_TYPE_STREAMING") == (name in STREAMING)
+    assert lasting(request) == json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     with open_store(postgres_url, readonly=True) as store:
         snapshot = store.snapshot(job.scope)
     assert (snapshot.run.engine, snapshot.run.state) == ("DataflowRunner", "failed")

@@ -19,7 +19,6 @@ from dataflow_request import Request, build_request
 
 from gapless import (
     CombineFrontier,
-    CompleteThrough,
     PlanPartitions,
     PublishFrontier,
     ReadPages,
@@ -30,6 +29,7 @@ from gapless.polling import Polling
 from gapless.updates import PlanRequest
 from gapless_pipelines.backfill import transform_of
 from gapless_pipelines.cli.backfill_command import backfill_of
+from gapless_pipelines.cli.stream_command import stream_of
 from gapless_pipelines.job import Job, load_job
 
 TOKEN, PASSWORD, FILE_TOKEN = "tok-3f9c7a51d2e8", "pw-81be64f0c97d", "key-5d20e7c4ba19"
@@ -98,16 +98,9 @@ def backfill(pipeline: beam.Pipeline, job: Job) -> None:
 
 
 def stream(pipeline: beam.Pipeline, job: Job) -> None:
-    """The same job without an end."""
-    _ = pipeline | "CompleteThrough" >> CompleteThrough(
-        job.source().following(),
-        job.effect(),
-        job.store.ref(),
-        dead_letters=job.dead_letters(),
-        membership=job.membership(),
-        run_id=RUN_ID,
-        polling=Polling(),
-    )
+    """As `gapless stream` makes it."""
+    request, made = PlanRequest(job.scope, RUN_ID, "DataflowRunner"), stream_of(job)
+    _ = pipeline | "CompleteThrough" >> transform_of(made.run, request, made.polling)
 
 
 def in_the_pipeline(pipeline: beam.Pipeline, job: Job) -> None:
