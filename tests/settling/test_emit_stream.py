@@ -1,6 +1,7 @@
 """A chain read as a stream for settling in the pipeline: when it is called again, when it pauses, and what it reads again."""
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from emission import POLLING, EmittingRun, ids, promote
@@ -68,7 +69,7 @@ def test_it_pauses_while_too_many_pages_are_open_and_drops_none(bench):
     assert len(stream.out) == 4
     for _ in range(3):
         assert stream.wait().poll() == []
-    assert stream.due < POLLING.every
+    assert 0 < stream.due < POLLING.every
     promote(bench.store, stream.out[:3])
     assert ids(stream.wait().poll()) == ["e4", "e5", "e6"]
     promote(bench.store, stream.out[3:])
@@ -103,8 +104,26 @@ def test_a_chain_that_was_idle_for_long_is_not_stuck_when_its_next_page_is_open(
     promote(bench.store, stream.out)
     while len(stream.out) == 1:
         stream.wait().poll()
+    emitted = bench.clock.monotonic()
+    assert emitted > 4 * STUCK_SECONDS
     for _ in range(3):
         assert stream.wait().poll() == []
+    while not stream.wait().poll():
+        pass
+    assert STUCK_SECONDS <= bench.clock.monotonic() - emitted <= STUCK_SECONDS + 2 * POLLING.longest
+
+
+def test_a_circle_of_tokens_longer_than_a_slice_is_found(bench):
+    around = {f"t{n}": ScriptedPage((), f"t{(n + 1) % 100}") for n in range(100)}
+    source = ScriptedSource({"a": {None: ScriptedPage((), "t0"), **around}})
+    stream = EmittingRun(bench, source).stream("a", max_open_pages=10_000)
+    stops = []
+    for _ in range(40):
+        stops += [page.stop.code for page in stream.poll() if page.stop]
+        if stops:
+            break
+        stream.wait()
+    assert stops == ["token_cycle"]
 
 
 def test_it_reads_on_from_the_row_where_that_does_not_stand_on_its_path(bench):
@@ -131,6 +150,28 @@ def test_a_row_that_a_twin_has_taken_further_is_read_on_from(bench):
     promote(run.store, fast.out)
     assert slow.wait().poll() == []
     assert slow.state.point.token == "t4"
+
+
+@pytest.mark.parametrize("pages", [1, 3, 6])
+def test_pages_are_numbered_anew_where_a_twin_has_cut_them_otherwise(bench, pages):
+    """It has come to the same token with another sequence."""
+    script = {**growing(4), "t4": [idle("t4")] * 2 + list(growing(1, first=4).values()), "t5": idle("t5")}
+    run = EmittingRun(bench, ScriptedSource({"a": script}))
+    stream = run.stream("a")
+    stream.poll()
+    mine = stream.out[0]
+    tokens = [None, *(f"u{n}" for n in range(1, pages)), "t4"]
+    promote(
+        run.store,
+        [
+            type(mine)(mine.task, f"twin {n}", n, start, following)
+            for n, (start, following) in enumerate(pairwise(tokens))
+        ],
+    )
+    while len(stream.out) == 4:
+        stream.wait().poll()
+    assert (stream.out[-1].ids, stream.out[-1].number) == (["e4"], pages)
+    assert bench.chain("a").sequence == pages
 
 
 def test_the_state_that_was_lost_costs_a_rereading_and_nothing_else(bench):

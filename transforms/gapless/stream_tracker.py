@@ -21,7 +21,6 @@ class StateTracker(RestrictionTracker, Generic[State]):
     def __init__(self, restriction: State) -> None:
         self._restriction: State = restriction
         self._claimed = False
-        self._split = False
 
     def current_restriction(self) -> State:
         return self._restriction
@@ -34,7 +33,7 @@ class StateTracker(RestrictionTracker, Generic[State]):
 
     def try_claim(self, position: State | Claim) -> bool:
         """False after a split and after the end. `Claim.END` finishes the restriction."""
-        if self._split or self._restriction.done:
+        if self._restriction.done:
             return False
         self._claimed = True
         if position is Claim.END:
@@ -47,7 +46,6 @@ class StateTracker(RestrictionTracker, Generic[State]):
         """Only a checkpoint (fraction 0) splits, and only after a claim; None otherwise."""
         if fraction_of_remainder != 0 or not self._claimed or self._restriction.done:
             return None
-        self._split = True
         residual, self._restriction = self._restriction, replace(self._restriction, done=True)
         return self._restriction, residual
 
