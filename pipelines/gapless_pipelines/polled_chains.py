@@ -14,9 +14,6 @@ from gapless.progress import ChainState
 from gapless.settling.worker import Tally
 from gapless.store.records import ChainRow
 
-HELD_AGAIN = 6
-"""A held chain for which nobody has said when is tried again after so many times the longest delay: a minute, by default."""
-
 TOGETHER = 4
 """Polls that are due within one part in so many of the shortest delay are one pass."""
 
@@ -64,7 +61,7 @@ class PolledChains:
             moved = sequences[chain] != poll.sequence
             poll.sequence = sequences[chain]
             if chain in held:
-                poll.at = began + HELD_AGAIN * self._polling.longest
+                poll.at = began + self._polling.held
             elif chain in tally.caught_up:
                 poll.idle = 1 if moved else poll.idle + 1
                 poll.at = began + self._polling.delay(poll.idle)

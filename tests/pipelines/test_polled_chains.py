@@ -7,7 +7,7 @@ from gapless.polling import Polling
 from gapless.progress import ChainState
 from gapless.settling.worker import Tally
 from gapless.store.records import Blocker, ChainRow
-from gapless_pipelines.polled_chains import HELD_AGAIN, PolledChains
+from gapless_pipelines.polled_chains import PolledChains
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 POLLING = Polling(every=1.0, longest=4.0)
@@ -106,8 +106,8 @@ def test_a_held_chain_is_tried_when_it_says_so_else_after_a_while() -> None:
     chains = PolledChains(POLLING)
     due(chains, [held], 0.0)
     chains.polled({1}, [held], Tally(), 0.0)
-    assert due(chains, [held], HELD_AGAIN * POLLING.longest - 0.1) == set()
-    assert due(chains, [held], HELD_AGAIN * POLLING.longest) == {1}
+    assert due(chains, [held], POLLING.held - 0.1) == set()
+    assert due(chains, [held], POLLING.held) == {1}
     soon = replace(
         held, blocker=Blocker("source_unavailable", "HTTP 503", retry_at=NOON + timedelta(seconds=3))
     )

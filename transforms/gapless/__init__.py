@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gapless.outcomes import dead_lettered, delivered, left_out, part
     from gapless.paging.http import HttpSource
     from gapless.plan_partitions import PlanPartitions
+    from gapless.polling import Polling
     from gapless.publish_frontier import PublishFrontier
     from gapless.read_pages import ReadPages
     from gapless.reading import Progress
@@ -60,6 +61,7 @@ _HOMES = {
     "ParquetEffect": "gapless.effects.parquet",
     "PartitionProgress": "gapless.updates",
     "PlanPartitions": "gapless.plan_partitions",
+    "Polling": "gapless.polling",
     "Progress": "gapless.reading",
     "PublishFrontier": "gapless.publish_frontier",
     "ReadPages": "gapless.read_pages",
@@ -91,6 +93,7 @@ __all__ = [
     "ParquetEffect",
     "PartitionProgress",
     "PlanPartitions",
+    "Polling",
     "Progress",
     "PublishFrontier",
     "ReadPages",

@@ -20,6 +20,15 @@ class Polling:
         if not 0 < self.every <= self.longest or self.look_every <= 0:
             raise ValueError("0 < every <= longest, and look_every above 0 (seconds)")
 
+    @property
+    def held(self) -> float:
+        """Seconds until a held chain is tried again for which nobody has said when: six times the longest delay.
+
+        >>> Polling().held
+        60.0
+        """
+        return 6 * self.longest
+
     def delay(self, idle: int) -> float:
         """Seconds to wait after so many polls in a row (from 1) that brought nothing."""
         return float(min(self.longest, self.every * 2 ** min(idle - 1, 62)))

@@ -79,7 +79,7 @@ class EmittingStream:
         if isinstance(error, TokenExpired) and state.open_pages:
             # Once the pages before the dead token are promoted, the chain restarts or is a gap.
             return self.polling.every
-        wait = due_after_error(error, self.worker.retry, self.polling)
+        wait = due_after_error(error, self.polling)
         yield stopped(task, point, stop_for(self.worker, row, point, error, now + wait))
         return wait.total_seconds()
 

@@ -26,9 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @contextmanager
-def beating(
-    store: StoreRef, run_id: str, *, pause: float = 0.0, to_the_end: bool = False
-) -> Iterator[None]:
+def beating(store: StoreRef, run_id: str, *, pause: float = 0.0, to_the_end: bool = False) -> Iterator[None]:
     """The run gives signs of life while this is open, and for `LINGER_SECONDS` after it.
 
     `pause`: how long a stream may leave between two polls, in seconds; they come on top. `to_the_end`: when this closes the run

@@ -40,5 +40,5 @@ def _held_for(worker: Worker, row: ChainRow, polling: Polling) -> float:
     """Until a held chain is tried again. Where no time was given the attempts of a batch are used up: a stream goes on trying."""
     retry_at = row.blocker.retry_at if row.blocker else None
     if retry_at is None:
-        return max(worker.retry.maximum, polling.longest)
+        return polling.held
     return max(0.0, (retry_at - worker.clock.now()).total_seconds())

@@ -10,7 +10,6 @@ from gapless.plan import to_be_read
 from gapless.polling import Polling
 from gapless.progress import ChainState
 from gapless.settling.chain_access import TRYING_AGAIN_IS_NO_HELP
-from gapless.settling.retrying import RetryPolicy
 from gapless.settling.worker import Slice
 from gapless.store import Store
 from gapless.store.records import ChainRow
@@ -62,7 +61,7 @@ def look_at(store: Store, source: Source, task: ReadTask, polling: Polling, now:
     return Look(row, row)
 
 
-def due_after_error(error: GaplessError, retry: RetryPolicy, polling: Polling) -> timedelta:
+def due_after_error(error: GaplessError, polling: Polling) -> timedelta:
     """When a stream asks again after the attempts of a batch are used up."""
     if isinstance(error, (RoutingChanged, HandoffUnproven)):
         # The list says what follows.
@@ -70,4 +69,4 @@ def due_after_error(error: GaplessError, retry: RetryPolicy, polling: Polling) -
     if isinstance(error, TRYING_AGAIN_IS_NO_HELP):
         return SLOW_RETRY
     asked = getattr(error, "retry_after", None) or 0.0
-    return timedelta(seconds=max(retry.maximum, asked))
+    return timedelta(seconds=max(polling.held, asked))
