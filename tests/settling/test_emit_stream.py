@@ -240,14 +240,17 @@ def test_it_goes_on_trying_after_the_attempts_of_a_batch_and_says_when(bench):
     retry = RetryPolicy(attempts=2, maximum=60.0)
     run = EmittingRun(bench, ScriptedSource({"a": script}), retry=retry)
     stream = run.stream("a")
-    stops = []
-    for _ in range(5):
-        stops += [page.stop for page in stream.poll() if page.stop]
+    stream.poll()
+    promote(run.store, stream.out)
+    stops, dues = [], []
+    while len(stream.out) == 1:
+        stops += [page.stop for page in stream.wait().poll() if page.stop]
         assert stream.due is not None
-        stream.wait()
+        dues.append(stream.due)
+    assert dues[:3] == [POLLING.held] * 3
     assert {(stop.at_token, stop.state) for stop in stops} == {("t1", ChainState.HELD)}
     assert all(stop.retry_at is not None for stop in stops)
-    assert ids(stream.poll()) == ["e1"]
+    assert ids(stream.out) == ["e0", "e1"]
 
 
 def test_a_held_chain_is_left_alone_until_its_time_and_then_taken_up_again(bench):
