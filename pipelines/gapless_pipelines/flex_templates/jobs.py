@@ -8,25 +8,33 @@ from typing import Any
 from apache_beam.transforms import PTransform
 
 from gapless.complete_through import CompleteThrough
+from gapless.errors import ConfigurationError
+from gapless.paging.source import Source, following
+from gapless.polling import Polling
 from gapless.summarise_covered import SummariseCovered
 from gapless_pipelines.delivery_job import delivery_job_of
-from gapless_pipelines.flex_templates.parameters import BACKFILL, DELIVERY
+from gapless_pipelines.flex_templates.parameters import BACKFILL, DELIVERY, STREAM
 from gapless_pipelines.flex_templates.settings import Settings
+from gapless_pipelines.job import Job
 from gapless_pipelines.job.document import Document
 from gapless_pipelines.job.loading import job_of
 from gapless_pipelines.job_text import is_remote
-from gapless_pipelines.options import EngineOptions, engine_options, workers_elsewhere
+from gapless_pipelines.options import LOCAL, EngineOptions, engine_options, workers_elsewhere
 from gapless_pipelines.placement import refuse_unshared
+
+_NEVER_REST = (LOCAL, "DirectRunner")
+"""What a splittable DoFn defers, these engines take up again at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """`about` is the scope or table. `label` names the transform in the job's graph."""
+    """`about` is the scope or table. `label` names the transform in the job's graph. `streaming`: it never ends by itself."""
 
     about: str
     engine: EngineOptions
     label: str
     transform: PTransform[Any, Any]
+    streaming: bool = False
 
 
 def prepare(document: Document, settings: Settings) -> Prepared:
@@ -36,25 +44,48 @@ def prepare(document: Document, settings: Settings) -> Prepared:
 
 
 def _backfill(document: Document, settings: Settings) -> Prepared:
+    job, engine = _job_and_engine(document, settings)
+    return Prepared(job.scope, engine, "CompleteThrough", _complete_through(job, job.source(), engine))
+
+
+def _stream(document: Document, settings: Settings) -> Prepared:
+    job, engine = _job_and_engine(document, settings)
+    if engine.engine in _NEVER_REST:
+        raise ConfigurationError(
+            "a stream on Beam's in-process runner polls without a pause and grows without an end",
+            where=settings.job_file,
+            remedy="`gapless stream JOB` reads it on this machine; else an engine that defers, such as DataflowRunner",
+        )
+    transform = _complete_through(job, following(job.source()), engine, job.polling())
+    return Prepared(job.scope, engine, "CompleteThrough", transform, streaming=True)
+
+
+def _job_and_engine(document: Document, settings: Settings) -> tuple[Job, EngineOptions]:
     job = job_of(document, Path(settings.job_file))
-    engine = job.engine(settings.arguments)
+    engine = job.engine(settings.arguments, launching=True)
     _refuse_unshared(document, settings, engine)
-    transform = CompleteThrough(
-        job.source(),
+    return job, engine
+
+
+def _complete_through(
+    job: Job, source: Source, engine: EngineOptions, polling: Polling | None = None
+) -> CompleteThrough:
+    return CompleteThrough(
+        source,
         job.effect(),
         job.store.ref(),
         dead_letters=job.dead_letters(),
         retry=job.retry(),
         membership=job.membership(),
         engine=engine.engine,
+        polling=polling,
     )
-    return Prepared(job.scope, engine, "CompleteThrough", transform)
 
 
 def _delivery(document: Document, settings: Settings) -> Prepared:
     job = delivery_job_of(document, Path(settings.job_file))
     # Such a job file names no options: they are what the launch says.
-    engine = engine_options({}, settings.arguments, store_url=job.url)
+    engine = engine_options({}, settings.arguments, store_url=job.url, launching=True)
     _refuse_unshared(document, settings, engine)
     transform = SummariseCovered(job.reference(), job.effect(), rows=job.config.trigger.rows)
     return Prepared(job.config.table, engine, "SummariseCovered", transform)
@@ -71,5 +102,6 @@ def _refuse_unshared(document: Document, settings: Settings, engine: EngineOptio
 
 _PREPARED_BY: Mapping[str, Callable[[Document, Settings], Prepared]] = {
     BACKFILL: _backfill,
+    STREAM: _stream,
     DELIVERY: _delivery,
 }

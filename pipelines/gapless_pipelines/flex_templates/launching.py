@@ -7,14 +7,13 @@ from typing import Any
 from urllib.parse import quote
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
 
 from gapless_pipelines.cli.failures import exit_status_of
 from gapless_pipelines.cli.printing import emit, say
 from gapless_pipelines.findings import Finding, InvalidConfiguration
 from gapless_pipelines.flex_templates.jobs import Prepared, prepare
-from gapless_pipelines.flex_templates.parameters import IMAGE
-from gapless_pipelines.flex_templates.settings import PLACE, Settings, settings_of
+from gapless_pipelines.flex_templates.settings import Settings, settings_of
 from gapless_pipelines.job_text import read_job_document
 from gapless_pipelines.options import LOCAL
 
@@ -38,13 +37,12 @@ def _launch(template: str, words: Sequence[str], environment: Mapping[str, str])
     settings = settings_of(template, words, environment)
     document = read_job_document(settings.job_file, {**environment, **settings.variables})
     prepared = prepare(document, settings)
-    flags = [*prepared.engine.flags, *_for_workers(prepared, settings)]
+    options = _options(prepared, settings)
     told = {"format": FORMAT, "template": template, "about": prepared.about, "engine": prepared.engine.engine}
     if settings.check_only:
         say(f"{prepared.about}: everything is as it should be; nothing was submitted")
         emit({**told, "state": "checked", "job": None, "graph": None})
         return 0
-    options = PipelineOptions(flags)
     submitted = _submit(prepared, options)
     if settings.graph_location is not None:
         say(
@@ -55,24 +53,26 @@ def _launch(template: str, words: Sequence[str], environment: Mapping[str, str])
     job = _job(submitted, options) if prepared.engine.engine == _DATAFLOW else None
     where = f", {job['console']}" if job else ""
     say(f"{prepared.about}: submitted to {prepared.engine.engine}{where}")
-    state = "submitted"
-    if prepared.engine.engine in _OF_THIS_PROCESS:
-        state = str(submitted.wait_until_finish())
+    here = prepared.engine.engine in _OF_THIS_PROCESS
+    state = str(submitted.wait_until_finish()) if here and not prepared.streaming else "submitted"
     emit({**told, "state": state, "job": job, "graph": None})
+    if here and prepared.streaming:
+        submitted.wait_until_finish()
     return 0
 
 
-def _for_workers(prepared: Prepared, settings: Settings) -> list[str]:
-    """Flags that only this launch knows. Raises InvalidConfiguration where Dataflow's workers would lack gapless."""
-    flags = []
+def _options(prepared: Prepared, settings: Settings) -> PipelineOptions:
+    """As Beam takes them. Raises InvalidConfiguration where a batch is asked to be a stream."""
+    flags = list(prepared.engine.flags)
     if settings.graph_location is not None:
         flags.append(f"--template_location={settings.graph_location}")
-    if settings.image is not None:
-        flags.append(f"--{IMAGE.name}={settings.image}")
-    elif prepared.engine.engine == _DATAFLOW:
-        what = "is missing: the workers would run an image without gapless"
-        raise InvalidConfiguration([Finding(PLACE, 0, (IMAGE.name,), what, f"such as {IMAGE.example}")])
-    return flags
+    options = PipelineOptions(flags)
+    standard = options.view_as(StandardOptions)
+    if standard.streaming and not prepared.streaming:
+        what = f"is not for a {settings.template}, which ends when everything is read"
+        raise InvalidConfiguration([Finding("command line", 0, ("--streaming",), what, "leave it out")])
+    standard.streaming = prepared.streaming
+    return options
 
 
 def _submit(prepared: Prepared, options: PipelineOptions) -> Any:

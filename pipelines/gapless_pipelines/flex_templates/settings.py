@@ -24,15 +24,15 @@ _GRAPH = "--template_location"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`arguments` are for Beam. `graph_location` is where Dataflow's launcher wants the job's graph, from which it makes the job
-    itself; None: the job is submitted from here. `image` is what the launch or the image itself says."""
+    """`arguments` are for Beam: what the launch says beside its parameters, and the image of the workers, where the launch or the
+    launcher's own image names it. `graph_location` is where Dataflow's launcher wants the job's graph, from which it makes the
+    job itself; None: the job is submitted from here."""
 
     template: str
     job_file: str
     variables: Mapping[str, str]
     shared_folder: str | None
     check_only: bool
-    image: str | None
     graph_location: str | None
     arguments: tuple[str, ...]
 
@@ -47,13 +47,15 @@ def settings_of(template: str, words: Sequence[str], environment: Mapping[str, s
     if findings:
         raise InvalidConfiguration(findings)
     graph, rest = _take(_GRAPH, rest)
+    image = given.get(IMAGE.name) or environment.get("GAPLESS_TEMPLATE_IMAGE")
+    if image:
+        rest.append(f"--{IMAGE.name}={image}")
     return Settings(
         template=template,
         job_file=given[JOB_FILE.name],
         variables=variables,
         shared_folder=given.get(SHARED_FOLDER.name),
         check_only=given.get(CHECK_ONLY.name, CHECK_ONLY.default) == "true",
-        image=given.get(IMAGE.name) or environment.get("GAPLESS_TEMPLATE_IMAGE") or None,
         graph_location=graph,
         arguments=tuple(rest),
     )
