@@ -20,11 +20,13 @@ TOGETHER = 4
 
 @dataclass(slots=True)
 class _Poll:
-    """When a chain is due (monotonic seconds), how often it brought nothing, and the sequence it stood at."""
+    """When a chain is due (monotonic seconds), how often in a row it brought nothing, the sequence it stood at, and whether its
+    source had nothing further then."""
 
     at: float
     idle: int = 0
     sequence: int = -1
+    caught_up: bool = False
 
 
 class PolledChains:
@@ -63,15 +65,16 @@ class PolledChains:
             if chain in held:
                 poll.at = began + self._polling.held
             elif chain in tally.caught_up:
-                poll.idle = 1 if moved else poll.idle + 1
-                poll.at = began + self._polling.delay(poll.idle)
+                poll.idle = 0 if moved else poll.idle + 1
+                poll.at = began + self._polling.delay(max(1, poll.idle))
             else:
                 poll.idle, poll.at = 0, began
+            poll.caught_up = chain in tally.caught_up
 
     @property
     def waiting(self) -> int:
         """How many had nothing further when they were polled last."""
-        return sum(poll.idle > 0 for poll in self._polls.values())
+        return sum(poll.caught_up for poll in self._polls.values())
 
     def _meet(self, rows: Collection[ChainRow], now: float) -> None:
         known = {row.chain: self._polls.get(row.chain) for row in rows}
