@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -36,6 +37,24 @@ def store(store_url: str) -> Iterator[Store]:
 def orders(store: Store, store_url: str) -> Iterator[gapless.reading.ScopeProgress]:
     with gapless.Progress(store_url) as progress:
         yield progress.scope("orders")
+
+
+def test_the_newest_run_is_lost_where_it_is_silent(
+    store: Store, store_url: str, orders: gapless.reading.ScopeProgress
+) -> None:
+    def states() -> tuple[str, str]:
+        assert orders.run is not None
+        return orders.run.state, orders.status()["run"]["state"]
+
+    assert states() == ("running", "running")
+    long_ago = ManualClock(datetime.now(timezone.utc) - timedelta(seconds=61))
+    with closing(open_store(store_url, clock=long_ago)) as silent:
+        silent.begin_run("orders", "run-2", "DataflowRunner")
+    assert states() == ("lost", "lost")
+    store.heartbeat("run-2")
+    assert states() == ("running", "running")
+    store.end_run("run-2", "stopped")
+    assert states() == ("stopped", "stopped")
 
 
 def row_of(store: Store, partition: str) -> ChainRow:

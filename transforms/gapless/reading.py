@@ -23,7 +23,15 @@ from gapless.errors import NotReached, UnknownScope
 from gapless.explain import Explanation, Holding, explain, members_of, short_of
 from gapless.progress import Bound, Domain, bound_text, highest
 from gapless.status_document import status_document
-from gapless.store.records import Blocker, DeadLetter, FrontierRow, Snapshot, SupersededLineage, Violation
+from gapless.store.records import (
+    Blocker,
+    DeadLetter,
+    FrontierRow,
+    RunRow,
+    Snapshot,
+    SupersededLineage,
+    Violation,
+)
 from gapless.store_ref import StoreRef, store_ref
 
 if TYPE_CHECKING:
@@ -161,6 +169,11 @@ class ScopeProgress:
     def blockers(self) -> list[tuple[str, Blocker]]:
         """(partition, blocker) of everybody that holds, the lowest bound first."""
         return self.explain().blockers
+
+    @property
+    def run(self) -> RunRow | None:
+        """The newest run: its `state` is running, finished, stopped, failed, or `lost` where it has been silent for a minute."""
+        return self.snapshot().run
 
     def explain(self) -> Explanation:
         """The blockers, and which of them holds the frontier."""

@@ -136,6 +136,18 @@ def test_a_wrong_option_is_refused_before_anything_is_written(
     assert [path.name for path in folder.iterdir()] == ["orders.yaml"]
 
 
+def test_what_an_engine_lacks_is_told_before_anything_is_written(
+    gapless: Gapless, job: Path, folder: Path
+) -> None:
+    job.write_text(job.read_text().replace("sqlite:///progress.db", "postgresql+psycopg://me@127.0.0.1:9/p"))
+    ran = gapless("backfill", "--", "--runner=DataflowRunner", "--project=p", "--temp_location=gs://b/tmp")
+    assert ran.exit_status == 2
+    assert "region: is missing: Dataflow cannot start the job without it" in ran.err
+    assert "sdk_container_image: is missing" in ran.err
+    assert "Traceback" not in ran.err
+    assert [path.name for path in folder.iterdir()] == ["orders.yaml"]
+
+
 def test_options_of_beam_reach_the_engine(gapless: Gapless, job_for: JobFor) -> None:
     with served(PagedApi(PAGES)) as api:
         job_for(api.url)
