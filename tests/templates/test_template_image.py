@@ -98,15 +98,23 @@ def test_the_python_of_the_image_is_one_of_the_projects_and_the_same_everywhere(
 def test_the_pins_are_what_the_project_asks_for() -> None:
     pinned, building = pins("requirements.txt"), pins("requirements-build.txt")
     assert all(pinned[name] == building[name] for name in pinned.keys() & building.keys())
+    python = argument("PYTHON")
     needed = [
         one
-        for one in map(Requirement, requires("gapless") or [])
+        for package in ("gapless", "apache-beam")
+        for one in map(Requirement, requires(package) or [])
         if one.name != "gapless"
         and (
-            one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in ("postgres", "gcp"))
+            one.marker is None
+            or any(
+                one.marker.evaluate({"extra": extra, "python_version": python})
+                for extra in ("postgres", "gcp")
+            )
         )
     ]
-    assert {"apache-beam", "psycopg", "sqlalchemy"} <= {one.name.lower() for one in needed}
+    assert {"apache-beam", "psycopg", "sqlalchemy", "google-cloud-storage"} <= {
+        one.name.lower() for one in needed
+    }
     for one in needed:
         assert one.specifier.contains(pinned[canonicalize_name(one.name)]), one
 
