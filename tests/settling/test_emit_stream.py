@@ -97,6 +97,19 @@ def test_pages_that_stay_open_for_too_long_are_read_again_and_each_time_after_tw
         assert stream.wait().poll() == [], "nothing is open any more"
 
 
+def test_what_is_read_again_is_less_each_time_so_that_it_never_adds_up(bench):
+    source = ScriptedSource({"a": {**growing(9), "t9": idle("t9")}})
+    stream = EmittingRun(bench, source).stream("a", max_open_pages=8)
+    read = [ids(stream.poll())]
+    while len(read) < 6:
+        if again := stream.wait().poll():
+            read.append(ids(again))
+    assert [len(pages) for pages in read] == [8, 4, 2, 1, 1, 1]
+    assert {pages[0] for pages in read} == {"e0"}
+    promote(bench.store, stream.out[-1:])
+    assert len(stream.wait().poll()) == 8, "it goes on in full once it gets on"
+
+
 def test_a_chain_that_was_idle_for_long_is_not_stuck_when_its_next_page_is_open(bench):
     script = {**growing(1), "t1": [idle("t1")] * 20 + list(growing(1, first=1).values()), "t2": idle("t2")}
     stream = EmittingRun(bench, ScriptedSource({"a": script})).stream("a")

@@ -48,7 +48,8 @@ class EmittingStream:
         point = state.point or ReadingPoint.of(row)
         if not claim(state):
             return 0.0
-        room = self.max_open_pages - state.open_pages
+        # What is read again is open twice downstream: half as many pages each time, so that it all stays below twice the limit.
+        room = max(1, self.max_open_pages >> state.rereads) - state.open_pages
         if room <= 0 or point.ended:
             return self._pause()
         moving = _Moving(state, claim)
