@@ -37,6 +37,13 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return one
 
 
+@pytest.fixture(params=[_marked(engine) for engine in ENGINES if engine.streams])
+def streaming_engine(request: pytest.FixtureRequest) -> Engine:
+    """Each in turn of those that may stream."""
+    one: Engine = request.param
+    return one
+
+
 @pytest.fixture
 def scene(tmp_path: Path, sqlite_url: str) -> Scene:
     return Scene(tmp_path, sqlite_url)

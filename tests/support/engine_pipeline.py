@@ -14,6 +14,8 @@ from gapless import (
     ReadPages,
     TrackPartitions,
 )
+from gapless.paging.source import following
+from gapless.polling import Polling
 from gapless_pipelines.job import Job
 
 IN_PLACE = "in_place"
@@ -21,28 +23,30 @@ IN_PIPELINE = "in_pipeline"
 WAYS = (IN_PLACE, IN_PIPELINE)
 
 
-def build(pipeline: beam.Pipeline, job: Job, way: str, deliveries: Path) -> None:
-    """Add everything to `pipeline`; `deliveries` is the folder in which the user's transforms write down what they deliver."""
+def build(
+    pipeline: beam.Pipeline, job: Job, way: str, deliveries: Path, polling: Polling | None = None
+) -> None:
+    """Add everything to `pipeline`; `deliveries` is the folder in which the user's transforms write down what they deliver.
+
+    With `polling` a stream."""
+    source = job.source() if polling is None else following(job.source())
+    store = job.store.ref()
     if way == IN_PLACE:
-        _settle_in_place(pipeline, job)
-    else:
-        _settle_in_the_pipeline(pipeline, job, deliveries)
-
-
-def _settle_in_place(pipeline: beam.Pipeline, job: Job) -> None:
-    _ = pipeline | CompleteThrough(
-        job.source(),
-        job.effect(),
-        job.store.ref(),
-        dead_letters=job.dead_letters(),
-        retry=job.retry(),
-        membership=job.membership(),
-        on_step=on_step,
+        _ = pipeline | CompleteThrough(
+            source,
+            job.effect(),
+            store,
+            dead_letters=job.dead_letters(),
+            retry=job.retry(),
+            membership=job.membership(),
+            polling=polling,
+            on_step=on_step,
+        )
+        return
+    pages = (
+        pipeline
+        | PlanPartitions(source, store, polling=polling)
+        | ReadPages(source, store, polling=polling, on_step=on_step)
     )
-
-
-def _settle_in_the_pipeline(pipeline: beam.Pipeline, job: Job, deliveries: Path) -> None:
-    source, store = job.source(), job.store.ref()
-    pages = pipeline | PlanPartitions(source, store) | ReadPages(source, store, on_step=on_step)
     outcomes = pages | Deliver(deliveries)
     _ = (pages, outcomes) | TrackPartitions(store) | CombineFrontier() | PublishFrontier(store)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import backfill_process
 
+from gapless.polling import Polling
+
 
 @dataclass(frozen=True)
 class Work:
@@ -26,7 +28,7 @@ class Work:
     flags: tuple[str, ...]
     environment: Mapping[str, str]
     ran_on: str
-    polling: float | None = None
+    polling: Polling | None = None
 
 
 class Submitter:
@@ -69,8 +71,9 @@ def submit(work: Work) -> int:
 
     # As it is in a program that is started with this HOME: Beam looks only once, when it is imported.
     PrismJobServer.BIN_CACHE = os.path.expanduser("~/.apache_beam/cache/prism/bin")
-    pipeline = beam.Pipeline(options=PipelineOptions(list(work.flags)))
-    build(pipeline, load_job(work.job), work.way, Path(work.deliveries))
+    flags = [*work.flags, *(["--streaming"] if work.polling else [])]
+    pipeline = beam.Pipeline(options=PipelineOptions(flags))
+    build(pipeline, load_job(work.job), work.way, Path(work.deliveries), work.polling)
     result = pipeline.run()
     Path(work.ran_on).write_text(type(result).__module__.rpartition(".")[2])
     result.wait_until_finish()

@@ -16,6 +16,7 @@ from truth_oracle import TruthOracle
 from worker_pool import WorkerPool
 
 from engines import Engine
+from gapless.polling import Polling
 
 ENDS_WITHIN = 100.0
 HANGS_AFTER = 10.0
@@ -45,8 +46,9 @@ class EngineSite(HostileSite):
             url=self.store_url, scope=SCOPE, universe=universe(self.knobs), deliveries=self.deliveries
         )
 
-    def start(self, engine: Engine, **environment: str) -> "EngineRun":
-        run = EngineRun(self, engine, len(self._runs), environment)
+    def start(self, engine: Engine, polling: Polling | None = None, **environment: str) -> "EngineRun":
+        """Submit it; with `polling` a stream, which does not end by itself."""
+        run = EngineRun(self, engine, len(self._runs), polling, environment)
         self._runs.append(run)
         return run
 
@@ -60,15 +62,25 @@ class EngineSite(HostileSite):
 
     def run_and_die(self, engine: Engine, step: str, nth: int) -> None:
         """Whoever reads kills itself at the n-th `step`: a worker, or the submitter where it is the worker."""
-        marker = self.folder / f"died-{len(self._runs)}"
-        run = self.start(engine, **{DIE_AT: f"{step}:{nth}:{marker}"})
-        run.over_after_a_kill(marker)
+        run = self.start_and_die(engine, step, nth)
+        run.over_after_a_kill()
         run.close()
 
-    def wait_until(self, holds: Callable[[], bool], within: float = ENDS_WITHIN) -> None:
-        end = time.monotonic() + within
+    def start_and_die(
+        self, engine: Engine, step: str, nth: int, polling: Polling | None = None
+    ) -> "EngineRun":
+        """The same, and not waited for."""
+        marker = self.folder / f"died-{len(self._runs)}"
+        run = self.start(engine, polling, **{DIE_AT: f"{step}:{nth}:{marker}"})
+        run.marker = marker
+        return run
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + ENDS_WITHIN
         while not holds():
             assert time.monotonic() < end, f"it does not come about:\n{self.said()}"
+            left = [run for run in self._runs if run.submitter.ended(0) is None]
+            assert left, f"it does not come about, and nobody is at work any more:\n{self.said()}"
             time.sleep(0.05)
 
     def judge_the_end(self) -> Instant:
@@ -87,11 +99,19 @@ class EngineSite(HostileSite):
 class EngineRun:
     """One submission, with its pool of workers where the engine needs one."""
 
-    def __init__(self, site: EngineSite, engine: Engine, number: int, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        site: EngineSite,
+        engine: Engine,
+        number: int,
+        polling: Polling | None,
+        environment: Mapping[str, str],
+    ) -> None:
         folder = site.folder / f"run{number}"
         home = folder / "home"
         home.mkdir(parents=True)
         self._site = site
+        self.marker = folder / "nobody dies"
         self.pool = WorkerPool(folder, environment) if engine.apart else None
         if self.pool is not None:
             self.pool.wait_until_it_listens()
@@ -104,6 +124,7 @@ class EngineRun:
                 flags=engine.flags(site.prism, self.pool.port if self.pool else None),
                 environment={**engine.environment(home, site.prism), **environment},
                 ran_on=str(folder / "ran_on"),
+                polling=polling,
             )
         )
 
@@ -111,14 +132,13 @@ class EngineRun:
         """The submitter's exit code; None where it does not end."""
         return self.submitter.ended(ENDS_WITHIN)
 
-    def over_after_a_kill(self, marker: Path) -> None:
+    def over_after_a_kill(self) -> None:
         """Wait until a worker was killed, and then for what the engine makes of it: the job fails, or hangs and is ended here."""
-        waited = 0.0
-        while not marker.exists():
-            assert waited < ENDS_WITHIN, f"nobody was killed:\n{self._site.said()}"
+        end = time.monotonic() + ENDS_WITHIN
+        while not self.marker.exists():
+            assert time.monotonic() < end, f"nobody was killed:\n{self._site.said()}"
             if self.submitter.ended(0.05) is not None:
-                assert marker.exists(), f"the job ended before anybody was killed:\n{self._site.said()}"
-            waited += 0.05
+                assert self.marker.exists(), f"the job ended before anybody was killed:\n{self._site.said()}"
         status = self.submitter.ended(HANGS_AFTER)
         assert status != 0, "a job whose worker was killed has succeeded"
 

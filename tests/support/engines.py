@@ -21,7 +21,7 @@ NOBODY_LISTENS = "http://127.0.0.1:9"
 @dataclass(frozen=True)
 class Engine:
     """`runner` is what Beam's result says it was. `apart`: its workers are processes of a pool. `streams`: a reader that is
-    never done can run on it."""
+    never done may run on it."""
 
     name: str
     options: tuple[str, ...]
@@ -31,7 +31,7 @@ class Engine:
 
     @property
     def streams(self) -> bool:
-        return self.prism
+        return "--runner=PrismRunner" in self.options
 
     def __str__(self) -> str:
         return self.name

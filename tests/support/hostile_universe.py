@@ -150,6 +150,7 @@ def job_source(url: str, knobs: Knobs) -> dict[str, object]:
             "records": "events",
             "next": {"type": "cursor", "from": "next_cursor", "param": "cursor", "end": "null"},
             "expired": {"status": [410], "restart": {"param": "since"}},
+            **({} if knobs.visible < 0 else {"tail": "token"}),
         },
         "event": {"id": "id", "position": "position"},
         "certificate": {
