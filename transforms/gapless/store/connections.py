@@ -87,10 +87,8 @@ def shared_pool(address: Address, *, readonly: bool, connections: int) -> Shared
         return _pools[key]
 
 
-def alone(engine: Engine, address: Address, *, readonly: bool) -> Engine:
-    """An engine whose connection is none of the pool's: its user may need one of those meanwhile."""
-    if address.path is not None:
-        return engine
+def unpooled(address: Address, *, readonly: bool) -> Engine:
+    """An engine on PostgreSQL that makes a connection for each use, and closes it afterwards."""
     return _postgresql_engine(address, readonly=readonly, connections=None)
 
 

@@ -19,7 +19,14 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from gapless.clock import Clock
 from gapless.errors import StoreBusy, StoreUnreadable, StoreUnwritable
 from gapless.store.address import Address
-from gapless.store.connections import CONNECTIONS, LOCK_SECONDS, SharedPool, alone, shared_pool, sqlite_engine
+from gapless.store.connections import (
+    CONNECTIONS,
+    LOCK_SECONDS,
+    SharedPool,
+    shared_pool,
+    sqlite_engine,
+    unpooled,
+)
 from gapless.store.failures import ConnectionLost, connect_error, store_error
 
 T = TypeVar("T")
@@ -63,6 +70,7 @@ class Database:
         else:
             self._shared = shared_pool(address, readonly=readonly, connections=connections)
             self._engine = self._shared.engine()
+        self._apart: Engine | None = None
         self._connection: Connection | None = None
         self._connected_before = patient
 
@@ -101,7 +109,7 @@ class Database:
 
         Each answer streams in bounded memory."""
         unread: set[MappingResult] = set()
-        with closing(self._connect(alone(self._engine, self.address, readonly=self.readonly))) as connection:
+        with closing(self._connect(self._engine_apart())) as connection:
             with self._translated(writing=False):
                 self._begin(connection, writing=False)
             try:
@@ -109,6 +117,12 @@ class Database:
             finally:
                 for result in tuple(unread):
                     result.close()
+
+    def _engine_apart(self) -> Engine:
+        """Whose connections are none of the pool's: who has one may need one of those meanwhile."""
+        if self._apart is None:
+            self._apart = self._engine if self.sqlite else unpooled(self.address, readonly=self.readonly)
+        return self._apart
 
     def _rows(
         self, connection: Connection, statement: sa.Select[Any], unread: set[MappingResult]
