@@ -42,6 +42,15 @@ class TrackedChains:
         self.driver = KeyedDriver(make)
         self.stack.callback(self.driver.close)
 
+    @classmethod
+    def beside(cls, other: "TrackedChains") -> "TrackedChains":
+        """Another engine that tracks the same chains for the same run."""
+        twin = cls.__new__(cls)
+        twin.__dict__.update(other.__dict__, stack=ExitStack())
+        twin.driver = KeyedDriver(lambda: TrackInBatch(StoreRef(other.url), twin.driver.clock))
+        twin.stack.callback(twin.driver.close)
+        return twin
+
     def close(self) -> None:
         self.stack.close()
 
@@ -74,6 +83,11 @@ class TrackedChains:
                 most=most,
             )
         )
+
+    def read_at(self, partition: str, token: str | None, number: int) -> EmittedPage:
+        """The page at a token."""
+        task = self.tasks[partition]
+        return next(emitted(self.source, task, token=token, number=number, reader=f"at {token}", most=1))
 
     def bundle(self, *said: EmittedPage | Outcome, **more: Any) -> list[Any]:
         return self.driver.bundle(keyed(*said), **more)

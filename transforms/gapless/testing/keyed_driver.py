@@ -76,6 +76,7 @@ class KeyedDriver:
         self._states: dict[Any, dict[str, _Cell]] = {}
         self._timers: dict[Any, dict[str, Timestamp]] = {}
         self._dofn: Any = None
+        self._parameters: dict[str, list[tuple[str, inspect.Parameter]]] = {}
 
     def bundle(
         self,
@@ -94,7 +95,7 @@ class KeyedDriver:
             for number, element in enumerate(elements):
                 if number == crash_after:
                     raise BundleLost
-                emitted += self._call(self._worker().process, element[0], element, timestamp)
+                emitted += self._call(self.worker.process, element[0], element, timestamp)
             if crash_after is not None:
                 raise BundleLost
             return emitted
@@ -109,7 +110,7 @@ class KeyedDriver:
             emitted: list[Any] = []
             for key, name, spec in self._due(end_of_window):
                 moment = self._timers[key].pop(name)
-                callback = getattr(self._worker(), spec._attached_callback.__name__)
+                callback = getattr(self.worker, spec._attached_callback.__name__)
                 emitted += self._call(callback, key, None, moment)
             return emitted
 
@@ -152,9 +153,9 @@ class KeyedDriver:
         }
         timers = {key: dict(due) for key, due in self._timers.items()}
         try:
-            self._worker().start_bundle()
+            self.worker.start_bundle()
             emitted = work()
-            for value in self._worker().finish_bundle() or ():
+            for value in self.worker.finish_bundle() or ():
                 emitted.append(value.value if isinstance(value, WindowedValue) else value)
         except BaseException:
             for key, cells in self._states.items():
@@ -165,15 +166,21 @@ class KeyedDriver:
         self.outputs += emitted
         return emitted
 
-    def _worker(self) -> Any:
+    @property
+    def worker(self) -> Any:
+        """The DoFn that is at work, set up."""
         if self._dofn is None:
             self._dofn = self._make()
             self._dofn.setup()
         return self._dofn
 
     def _call(self, method: Callable[..., Any], key: Any, element: Any, timestamp: Timestamp) -> list[Any]:
+        parameters = self._parameters.get(method.__name__)
+        if parameters is None:
+            parameters = list(inspect.signature(method).parameters.items())
+            self._parameters[method.__name__] = parameters
         given: dict[str, Any] = {}
-        for name, parameter in inspect.signature(method).parameters.items():
+        for name, parameter in parameters:
             if parameter.default is inspect.Parameter.empty:
                 given[name] = element
             else:
@@ -193,7 +200,7 @@ class KeyedDriver:
         return named.get(kind_of, default) if isinstance(kind_of, str) else default
 
     def _due(self, end_of_window: bool) -> list[tuple[Any, str, Any]]:
-        kind = type(self._worker())
+        kind = type(self.worker)
         attributes: list[Any] = [getattr(kind, name, None) for name in dir(kind)]
         specs = {spec.name: spec for spec in attributes if hasattr(spec, "time_domain")}
         now = Timestamp.of(self.clock.now().timestamp())
