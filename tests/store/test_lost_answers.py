@@ -305,7 +305,7 @@ def test_what_is_idempotent_is_simply_done_again(postgres_scene, far, wire, kit,
     assert postgres_scene.store.snapshot("orders").violations == 1
     assert without_answer(lambda: far.schema_store("orders").freeze("text")) == "text"
     without_answer(lambda: far.register_scope(kit.identity(scope="second")))
-    without_answer(lambda: far.end_run("run", "done"))
+    without_answer(lambda: far.end_run("run", "finished"))
     assert postgres_scene.store.snapshot("orders").run.state == "done"
 
 
