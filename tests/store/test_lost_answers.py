@@ -306,7 +306,7 @@ def test_what_is_idempotent_is_simply_done_again(postgres_scene, far, wire, kit,
     assert without_answer(lambda: far.schema_store("orders").freeze("text")) == "text"
     without_answer(lambda: far.register_scope(kit.identity(scope="second")))
     without_answer(lambda: far.end_run("run", "finished"))
-    assert postgres_scene.store.snapshot("orders").run.state == "done"
+    assert postgres_scene.store.snapshot("orders").run.state == "finished"
 
 
 def test_a_server_that_was_restarted_between_two_operations_is_not_noticed(postgres_scene, far, wire):
