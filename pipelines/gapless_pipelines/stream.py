@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gapless.clock import Clock, SystemClock
@@ -35,8 +36,13 @@ from gapless_pipelines.options import LOCAL
 from gapless_pipelines.pacing import Pace, first_pace, next_pace
 from gapless_pipelines.polled_chains import PolledChains
 
+if TYPE_CHECKING:
+    from apache_beam.runners.runner import PipelineResult
+
 LONGEST_PASS = 5.0
 """Seconds, while every chain is behind; with one that is not, no pass takes longer than until that one is polled again."""
+CANCELLED_WITHIN = 30.0
+"""Seconds that an engine is given to end a pipeline that was cancelled."""
 DOZE = 0.1
 """Seconds. A signal that asks to stop is heard so soon."""
 
@@ -112,7 +118,7 @@ def run_stream(
                 local = _LocalStream(stream, store, plan, run, clock, on_violations)
                 passes = local.read(request, policy, on_reading)
             else:
-                passes = _elsewhere(stream, request, run, on_reading)
+                passes = _elsewhere(stream, request, run, clock, on_reading)
         after = store.snapshot(request.scope)
         pages, events = store.promoted_by(request.scope, plan.number)
         return StreamResult(
@@ -264,8 +270,11 @@ def _following_the_list(
         thread.join(timeout=2.0)
 
 
-def _elsewhere(stream: Stream, request: PlanRequest, run: LocalRun, on_reading: Callable[[], None]) -> int:
-    """One streaming pipeline on the engine that was asked for; until it is cancelled there, or here by an interrupt."""
+def _elsewhere(
+    stream: Stream, request: PlanRequest, run: LocalRun, clock: Clock, on_reading: Callable[[], None]
+) -> int:
+    """One streaming pipeline on the engine that was asked for, until it ends there. Asked to stop, it is cancelled: what it had
+    not promoted is read again by whoever comes next."""
     import apache_beam as beam
     from apache_beam.options.pipeline_options import StandardOptions
 
@@ -276,9 +285,45 @@ def _elsewhere(stream: Stream, request: PlanRequest, run: LocalRun, on_reading: 
     collect_from_here_on()
     on_reading()
     result = pipeline.run()
-    try:
-        result.wait_until_finish()
-    except KeyboardInterrupt:
-        run.stopping.set()
-        result.cancel()
+    waiting = _Waiting(result)
+    while not waiting.over and not run.stopping.is_set():
+        clock.sleep(DOZE)
+    if run.stopping.is_set():
+        waiting.cancel()
+    else:
+        waiting.raise_what_it_raised()
     return 1
+
+
+class _Waiting:
+    """Waits for a pipeline's end in a thread: a wait that is interrupted gives up the connection that cancelling needs."""
+
+    def __init__(self, result: "PipelineResult") -> None:
+        self._result = result
+        self._failure: BaseException | None = None
+        self.thread = threading.Thread(target=self._wait, name="gapless-waiting", daemon=True)
+        self.thread.start()
+
+    @property
+    def over(self) -> bool:
+        return not self.thread.is_alive()
+
+    def cancel(self) -> None:
+        """End the pipeline. Raises what the engine answers, unless it is gone: a signal may have reached it first."""
+        try:
+            self._result.cancel()
+        except Exception:
+            self.thread.join(CANCELLED_WITHIN)
+            if not self.over:
+                raise
+        self.thread.join(CANCELLED_WITHIN)
+
+    def raise_what_it_raised(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _wait(self) -> None:
+        try:
+            self._result.wait_until_finish()
+        except BaseException as error:  # noqa: BLE001 - raised again by the stream, unless it was cancelled
+            self._failure = error

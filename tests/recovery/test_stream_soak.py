@@ -204,6 +204,7 @@ def _resident(pid: int | None) -> int:
 
 
 def _bytes_a_record(site: StreamSite) -> float:
-    with closing(open_store(site.store_url, readonly=True)) as store:
-        count = sum(1 for _ in store.promotions(SCOPE))
-    return Path(site.store_url.removeprefix("sqlite:///")).stat().st_size / max(1, count)
+    with closing(open_store(site.store_url, readonly=True)) as opened:
+        count = sum(1 for _ in opened.promotions(SCOPE))
+    store = Path(site.store_url.removeprefix("sqlite:///"))
+    return sum(file.stat().st_size for file in store.parent.glob(f"{store.name}*")) / max(1, count)

@@ -28,7 +28,7 @@ def stream(context: typer.Context, job: JobFile = None, as_json: AsJson = False,
     Options of Beam stand after `--`: gapless stream JOB -- --runner=PrismRunner
 
     The first Ctrl-C or SIGTERM finishes the page, promotes and publishes: exit status 0. Exits with 4 where a newer run has taken
-    over, 5 where the source broke a promise.
+    over, 5 where the source broke a promise. On another engine the first one cancels the pipeline.
     """
     from gapless_pipelines.job import load_job
 
@@ -68,10 +68,7 @@ def _run(job: "Job", stream: "Stream") -> "StreamResult":
     progress: list[RunProgress] = []
 
     def on_start(run: "LocalRun", plan: "Plan") -> None:
-        if local:
-            stopping.ask_by(run.stop)
-        else:
-            stopping.interrupt()
+        stopping.ask_by(run.stop)
         say(
             f"{job.scope}: run {plan.number} on {stream.run.engine.engine},"
             f" a stream of {plural(len(plan.progress), 'partition')}"
