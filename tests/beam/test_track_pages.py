@@ -8,8 +8,11 @@ import pytest
 from emitted_pages import Deliver, Emit
 from scripted_universe import SCOPE
 
+import gapless
 from gapless import CombineFrontier, PublishFrontier, TrackPartitions
 from gapless.audit.auditing import audit
+from gapless.emitted_page import EmittedPage, Outcome
+from gapless.errors import ConfigurationError
 from gapless.plan import plan_run
 from gapless.store import open_store
 from gapless.updates import PlanRequest
@@ -35,3 +38,31 @@ def test_settled_pages_are_promoted_and_published(scene: Any, options: Any, one_
     assert sum(row.events for row in now.chains) == sum(map(len, scene.universe.values()))
     with closing(scene.open()) as store:
         assert audit(store, SCOPE).clean
+
+
+def test_the_data_set_of_a_scope_settled_in_the_pipeline_has_no_files_and_its_history_is_whole(
+    scene: Any, options: Any
+) -> None:
+    settle(scene, options)
+    with gapless.Progress(scene.url) as progress:
+        scope = progress.scope(SCOPE)
+        assert scope.files() == []
+        assert scope.blockers() == []
+        told = scope.history(all_partitions=True)
+        assert len(told.bounds) == len(scene.universe)
+        assert scope.frontier is not None
+
+
+@pytest.mark.parametrize("given", ["no store", "one collection", "windowed"])
+def test_what_cannot_be_tracked_is_refused_when_the_pipeline_is_built(given: str) -> None:
+    pipeline = beam.Pipeline()
+    pages = pipeline | "Pages" >> beam.Create([], reshuffle=False).with_output_types(EmittedPage)
+    outcomes = pages | "Outcomes" >> beam.ParDo(Deliver()).with_output_types(Outcome)
+    windowed = outcomes | beam.WindowInto(beam.window.FixedWindows(60))
+    told, store = {
+        "no store": ((pages, outcomes), None),
+        "one collection": (pages, "sqlite:///nowhere.db"),
+        "windowed": ((pages, windowed), "sqlite:///nowhere.db"),
+    }[given]
+    with pytest.raises(ConfigurationError):
+        told | TrackPartitions(store)

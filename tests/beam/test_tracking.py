@@ -250,6 +250,17 @@ class TestWaiting:
         assert chains.store.receipts(row.chain) == {}
         assert audit(chains.store, SCOPE).clean
 
+    def test_an_event_that_is_settled_on_one_page_alone_has_no_receipt(self, chains: Any) -> None:
+        """A receipt goes by name, and would settle the other one."""
+        page, following = chains.read("p0", "r")[:2]
+        following = replace(following, ids=["p0-1", "n1", "n2"])
+        chains.bundle(page, delivered(page, ["p0-0"]), following, delivered(following))
+        chains.driver.fire(end_of_window=True)
+        assert chains.store.receipts(chains.row("p0").chain) == dict.fromkeys(
+            ["p0-0", "n1", "n2"], "delivered"
+        )
+        assert chains.row("p0").sequence == 0
+
     def test_nothing_is_said_of_a_page_that_waits_for_one_before_it(self, chains: Any) -> None:
         pages = chains.read("p0", "r")
         chains.bundle(pages[1])

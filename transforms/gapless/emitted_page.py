@@ -105,3 +105,8 @@ class Outcome:
     part: tuple[int, int] = (0, 1)
     read_through: Position | None = None
     number: int | None = None
+
+    def __post_init__(self) -> None:
+        number, of = self.part
+        if not 0 <= number < of:
+            raise ValueError(f"a part is one of 0 to {of - 1} of at least one, not {number} of {of}")

@@ -213,6 +213,10 @@ class ChainTracking:
                 return page, self._open.missing(page)
         return None
 
+    def unsettled_events(self) -> set[str]:
+        """The events of all open pages that have no outcome there."""
+        return {event for page in self._open for event, _ in self._open.missing(page)}
+
     def pages_in_order(self) -> Iterator[EmittedPage]:
         """The open pages along the path from the committed token, one attempt of each start token."""
         return self._open.path(self._row.page_token)

@@ -43,11 +43,13 @@ def waiting_of(tracking: ChainTracking) -> Waiting | None:
 def _receipts(tracking: ChainTracking) -> tuple[dict[str, str], list[DeadLetter]]:
     receipts: dict[str, str] = {}
     letters: list[DeadLetter] = []
+    # A receipt goes by the event's name alone: one that is settled on one page and not on another has none.
+    missing = tracking.unsettled_events()
     for sequence, page in enumerate(tracking.pages_in_order(), tracking.row.sequence):
         fresh = {
             event: outcome.value
             for event, outcome in tracking.outcomes_of(page).items()
-            if event not in tracking.stored
+            if event not in tracking.stored and event not in missing
         }
         if len(receipts) + len(fresh) > MOST_RECEIPTS:
             break

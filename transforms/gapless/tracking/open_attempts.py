@@ -123,6 +123,8 @@ class OpenAttempts:
 
     def missing(self, page: EmittedPage) -> Sequence[tuple[str, Position]]:
         """The (id, position) pairs of its events without an outcome."""
+        if page.attempt in self._settled:
+            return ()
         known = self.outcomes_of(page.attempt)
         return [each for each in zip(page.ids, page.positions, strict=True) if each[0] not in known]
 
