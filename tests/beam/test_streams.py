@@ -32,6 +32,7 @@ from gapless.progress import Bound, ChainState, TimestampDomain
 from gapless.read_pages import EmitPages, _EmitChain, _EmitStream
 from gapless.settle_pages import _SettleChain, _SettleStream
 from gapless.settling.shared_feeds import shared_feeds
+from gapless.settling.stream_calls import slice_among
 from gapless.store import open_store
 from gapless.store.records import MembershipPolicy
 from gapless.testing import ScriptedPage, ScriptedSource
@@ -162,6 +163,20 @@ def test_a_planner_hands_out_what_is_new_and_looks_again_later(drivers, sqlite_u
     assert 29 < first.delay <= 30
     second = watch.call(request, first.residual)
     assert list(values(second.emitted)) == []
+
+
+def test_many_chains_in_one_bundle_have_short_turns(drivers, sqlite_url):
+    """They come one after the other, and nothing of the bundle is seen before its end."""
+    reader = _EmitStream(EmitPages(ScriptedSource({}), StoreRef(sqlite_url)), POLLING, 256)
+    first = [slice_among(reader.among()) for _ in range(1000)]
+    assert first[0].seconds == 1.0
+    assert first[-1].seconds == 0.05
+    assert sum(one.seconds for one in first) < 60
+    assert all(one.patience <= min(0.2, one.seconds) and one.goes_on for one in first)
+    reader.start_bundle()
+    assert slice_among(reader.among()).seconds == 0.05, "as many are to be expected again"
+    reader.start_bundle()
+    assert slice_among(reader.among()).seconds == 1.0
 
 
 @pytest.mark.parametrize("way", ["emitted", "settled"])

@@ -9,6 +9,7 @@ from gapless.paging.source import Range
 from gapless.progress import Bound, ChainState
 from gapless.settling.retrying import RetryPolicy
 from gapless.settling.settle_stream import settle_slice
+from gapless.settling.stream_calls import slice_among
 from gapless.store.records import DeadLetter
 from gapless.testing import ScriptedSource
 
@@ -24,7 +25,7 @@ class Settling:
         self.due = 0.0
 
     def call(self, claim=lambda: True):
-        calls = settle_slice(self.run.worker, self.task, self.idle, claim, POLLING)
+        calls = settle_slice(self.run.worker, self.task, self.idle, claim, POLLING, slice_among(1))
         out = []
         while True:
             try:

@@ -10,6 +10,7 @@ from gapless.settling.emit_chain import emit_chain
 from gapless.settling.emit_stream import EmittingStream
 from gapless.settling.emitting import EmittingWorker
 from gapless.settling.retrying import RetryPolicy
+from gapless.settling.stream_calls import slice_among
 from gapless.settling.stream_state import StreamState
 from gapless.store import Store
 from gapless.store.records import ChainRow, Promotion
@@ -93,7 +94,7 @@ class Stream:
 
     def poll(self) -> list[EmittedPage]:
         """One call: the pages and stops it emitted."""
-        calls = self._stream.poll(self._task, self.state, self._claim)
+        calls = self._stream.poll(self._task, self.state, self._claim, slice_among(1))
         emitted = []
         while True:
             try:

@@ -24,6 +24,7 @@ from gapless.settling.emitting import EmittingWorker, as_planned
 from gapless.settling.heartbeat import beating
 from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.shared_feeds import SharedFeeds, shared_feeds
+from gapless.settling.stream_calls import slice_among
 from gapless.settling.stream_state import StreamState
 from gapless.store_ref import StoreRef, store_ref
 from gapless.streaming import (
@@ -167,9 +168,8 @@ class _EmitStream(ReadingDoFn):
     ) -> Iterator[Any]:
         time = EventTime(watermark, element.domain)
         with self.in_use, beating(self._emit.store, element.run_id, pause=self._polling.longest):
-            call = Call(
-                self._opened(element).poll(element, tracker.current_restriction(), self._claim(tracker))
-            )
+            state, limit = tracker.current_restriction(), slice_among(self.among())
+            call = Call(self._opened(element).poll(element, state, self._claim(tracker), limit))
             for page in call:
                 yield time.stamped(page, min(page.positions, default=None))
                 # Not the committed bound: what waits for it downstream would keep back the very outcomes that raise it.

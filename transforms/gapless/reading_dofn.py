@@ -41,9 +41,19 @@ class ReadingDoFn(beam.DoFn):
     Where another worker of the process failed, Beam tears this one down from another thread, while it reads."""
 
     closing = False
+    _chains_before = 0
+    _chains = 0
 
     def setup(self) -> None:
         self.in_use: Any = Lock()
+
+    def start_bundle(self) -> None:
+        self._chains_before, self._chains = self._chains, 0
+
+    def among(self) -> int:
+        """Count one more chain of this bundle: how many there are at least, as far as can be known."""
+        self._chains += 1
+        return max(self._chains_before, self._chains)
 
     def close(self) -> None:
         raise NotImplementedError

@@ -24,6 +24,7 @@ from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.settle import settle_chain
 from gapless.settling.settle_stream import settle_slice
 from gapless.settling.shared_feeds import SharedFeeds, shared_feeds
+from gapless.settling.stream_calls import slice_among
 from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store.records import DeadLetter
 from gapless.store_ref import StoreRef
@@ -185,9 +186,8 @@ class _SettleStream(ReadingDoFn):
         time = EventTime(watermark, element.domain)
         state = tracker.current_restriction()
         with self.in_use, beating(self._settle.store, element.run_id, pause=self._polling.longest):
-            call = Call(
-                settle_slice(self._opened(element), element, state.idle, self._claim(tracker), self._polling)
-            )
+            worker, claim, limit = self._opened(element), self._claim(tracker), slice_among(self.among())
+            call = Call(settle_slice(worker, element, state.idle, claim, self._polling, limit))
             for emitted in call:
                 if isinstance(emitted, DeadLetter):
                     stamped = time.stamped(emitted, emitted.position)

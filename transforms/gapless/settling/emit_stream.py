@@ -9,8 +9,9 @@ from gapless.errors import SourceError, TokenExpired
 from gapless.polling import Polling
 from gapless.settling.emit_chain import restarted, stop_for
 from gapless.settling.emitting import Emission, EmittingWorker, Left, ReadingPoint, stopped, told
-from gapless.settling.stream_calls import IN_SLICES, Due, due_after_error, look_at
+from gapless.settling.stream_calls import Due, due_after_error, look_at
 from gapless.settling.stream_state import StreamState
+from gapless.settling.worker import Slice
 from gapless.store.records import ChainRow
 from gapless.updates import ReadTask
 
@@ -28,8 +29,11 @@ class EmittingStream:
     polling: Polling
     max_open_pages: int
 
-    def poll(self, task: ReadTask, state: StreamState, claim: Claim) -> Generator[EmittedPage, None, Due]:
-        """One call: yields what it has read, and returns in how many seconds the next one is due; ENDED where there is none.
+    def poll(
+        self, task: ReadTask, state: StreamState, claim: Claim, limit: Slice
+    ) -> Generator[EmittedPage, None, Due]:
+        """One call within `limit`: yields what it has read, and returns in how many seconds the next one is due; ENDED where
+        there is none.
 
         `claim` is asked with the state to go on from, before each fetch and before pages go out. Raises StoreError, and
         ConfigurationError for what the whole job lacks."""
@@ -40,10 +44,14 @@ class EmittingStream:
             yield told(task, look.told)
         if look.row is None:
             return look.due
-        return (yield from self._read_on(task, look.row, state.met(look.row, self.worker.clock.now()), claim))
+        return (
+            yield from self._read_on(
+                task, look.row, state.met(look.row, self.worker.clock.now()), claim, limit
+            )
+        )
 
     def _read_on(
-        self, task: ReadTask, row: ChainRow, state: StreamState, claim: Claim
+        self, task: ReadTask, row: ChainRow, state: StreamState, claim: Claim, limit: Slice
     ) -> Generator[EmittedPage, None, Due]:
         point = state.point or ReadingPoint.of(row)
         if not claim(state):
@@ -53,7 +61,7 @@ class EmittingStream:
         if room <= 0 or point.ended:
             return self._pause()
         moving = _Moving(state, claim)
-        limit = replace(IN_SLICES, pages=min(room, IN_SLICES.pages or room))
+        limit = replace(limit, pages=min(room, room if limit.pages is None else limit.pages))
         emission = Emission(self.worker, task, row, point, limit)
         yield from emission.read(moving.may_fetch, moving.may_go_out)
         if emission.left is Left.CAUGHT_UP:

@@ -7,17 +7,19 @@ from gapless.polling import Polling
 from gapless.progress import ChainState
 from gapless.settling.chain_reading import Emitted
 from gapless.settling.settle import settle_chain
-from gapless.settling.stream_calls import IN_SLICES, Due, look_at
-from gapless.settling.worker import Tally, Worker
+from gapless.settling.stream_calls import Due, look_at
+from gapless.settling.worker import Slice, Tally, Worker
 from gapless.store.records import ChainRow
 from gapless.updates import ReadTask
 
 
 def settle_slice(
-    worker: Worker, task: ReadTask, idle: int, claim: Callable[[], bool], polling: Polling
+    worker: Worker, task: ReadTask, idle: int, claim: Callable[[], bool], polling: Polling, limit: Slice
 ) -> Generator[Emitted, None, tuple[Due, int]]:
-    """One call: yields as `settle_chain` does, and returns in how many seconds the next one is due, and how many calls in a row
-    have brought nothing, after `idle` before. A chain that has ended, or that a newer run has, is due no more.
+    """One call within `limit`: yields as `settle_chain` does, and returns in how many seconds the next one is due,
+    and how many calls in a row have brought nothing, after `idle` before.
+
+    A chain that has ended, or that a newer run has, is due no more.
 
     Raises what `settle_chain` raises."""
     if not claim():
@@ -28,7 +30,7 @@ def settle_slice(
             yield progress_of(look.told, task.domain, task.epoch, task.members)
         return look.due, idle
     tally = Tally()
-    yield from settle_chain(worker, task, claim, IN_SLICES, tally)
+    yield from settle_chain(worker, task, claim, limit, tally)
     if task.chain in tally.caught_up:
         idle = 1 if tally.pages else idle + 1
         return polling.delay(idle), idle

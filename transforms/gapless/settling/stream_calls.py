@@ -15,12 +15,28 @@ from gapless.store import Store
 from gapless.store.records import ChainRow
 from gapless.updates import ReadTask
 
-IN_SLICES: Final = Slice(pages=64, seconds=1.0, patience=0.2, goes_on=True)
-"""An engine may put many chains into one bundle, one after the other, and shows nothing of a bundle before its end. What does not
-come within the patience is fetched on while the other chains have their turn."""
+SLICE_PAGES: Final = 64
+SLICE_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 0.2
+BUNDLE_SECONDS: Final = 2.0
+SHORTEST_SLICE_SECONDS: Final = 0.05
 
 SLOW_RETRY: Final = timedelta(minutes=10)
 """Until a stream asks again where asking again is hardly of use: somebody has to mend the source, or the job file."""
+
+
+def slice_among(chains: int) -> Slice:
+    """How much of a chain one call reads, where so many have their turn in one bundle.
+
+    An engine may put all chains that are due into one bundle, one after the other, and shows nothing of it before its end. What
+    does not come within the patience is fetched on while the others have their turn.
+
+    >>> slice_among(1).seconds, slice_among(8).seconds, slice_among(1000).seconds
+    (1.0, 0.25, 0.05)
+    """
+    seconds = min(SLICE_SECONDS, max(SHORTEST_SLICE_SECONDS, BUNDLE_SECONDS / max(1, chains)))
+    return Slice(SLICE_PAGES, seconds, min(PATIENCE_SECONDS, seconds), goes_on=True)
+
 
 Due = float | None
 """Seconds until the next call; ENDED where none is to follow."""
