@@ -79,6 +79,31 @@ def test_a_server_that_restarts_in_the_middle_of_a_run_does_not_end_it(make_site
         site.run_to_the_end()
 
 
+def test_sessions_that_are_ended_again_and_again_do_not_end_the_run(make_site, own_server, own_url):
+    import psycopg
+
+    server, _ = own_server
+    site = make_site(own_url.render_as_string(), KNOBS, target_rows=TARGET)
+    open_store(site.store_url, create=True).close()
+    named = own_url.update_query_dict({"application_name": "gapless-under-the-axe"})
+    site.store_url = named.render_as_string()
+    site.write_job(target_rows=TARGET)
+    ended = 0
+    with Watch(site.oracle), psycopg.connect(server.render_as_string(), autocommit=True) as admin:
+        process = site.start()
+        for pages in range(1, 50, 8):
+            while (now := site.oracle.look()) is None or sum(c.sequence for c in now.chains.values()) < pages:
+                process.join(0.01)
+                assert process.exitcode is None, site.said()
+            ended += admin.execute(
+                "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE application_name = 'gapless-under-the-axe'"
+            ).fetchone()[0]
+        assert site.ended(process) == 0, site.said()
+        site.run_to_the_end()
+    assert ended > 3
+
+
 class LossyProxy:
     """Between a client and PostgreSQL's socket; lets commits through, and loses the answer to the n-th of each connection.
 

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from gapless.errors import StoreUnreadable
 from gapless.progress import Bound, ChainState
 from gapless.store import open_store
-from gapless.store.engine import RECONNECTS
+from gapless.store.engine import ATTEMPTS, RECONNECTS
 from gapless.store.records import Blocker
 
 
@@ -355,7 +355,25 @@ def test_opening_waits_for_a_server_only_where_it_was_there_a_moment_ago(postgre
     assert len(postgres_scene.clock.slept) == 2
 
 
-def test_a_connection_that_dies_twice_is_an_error_and_no_loop(postgres_scene, far, wire, kit):
+@pytest.mark.parametrize(
+    "fates", [["answer lost", "answer lost"], ["never sent", "answer lost", "never sent"]], ids=len
+)
+def test_several_answers_may_be_lost_on_the_way_to_one_promotion(postgres_scene, far, wire, kit, fates):
+    (row,) = postgres_scene.members("a")
+    left = list(fates)
+
+    def lose(connection):
+        wire.on_commit = left.pop(0) if left else None
+
+    sa.event.listen(far._database._engine, "commit", lose)
+    promoted = far.promote(kit.promotion(row, 10, dead_letters=[kit.letter("e")]))
+    assert left == []
+    assert (promoted.sequence, promoted.dead_letters) == (1, 1)
+    assert postgres_scene.store.chain(row.chain) == promoted
+    assert len(list(postgres_scene.store.promotions("orders"))) == 1
+
+
+def test_a_connection_that_dies_each_time_is_an_error_and_no_loop(postgres_scene, far, wire, kit):
     (row,) = postgres_scene.members("a")
 
     def cut_again(connection, cursor, text, parameters, context, many):
@@ -365,7 +383,7 @@ def test_a_connection_that_dies_twice_is_an_error_and_no_loop(postgres_scene, fa
     with pytest.raises(StoreUnreadable, match="connection to the store broke"):
         far.promote(kit.promotion(row, 10))
     assert postgres_scene.store.chain(row.chain) == row
-    assert wire.connections == 2
+    assert wire.connections == ATTEMPTS
 
 
 def test_a_stream_whose_connection_dies_says_so_and_is_not_begun_again(postgres_scene, far, wire):

@@ -39,10 +39,9 @@ class Cutovers(StoreBase):
             return result
 
         def again(connection: Connection) -> CutoverResult:
-            """Where the first attempt did commit, its epoch stands there under its own mark."""
-            if decided and _opened_by(connection, decided[0], attempt):
-                return decided[0]
-            return work(connection)
+            """Where an attempt did commit, its epoch stands there under their mark."""
+            done = next((one for one in decided if _opened_by(connection, one, attempt)), None)
+            return done or work(connection)
 
         return self._database.read(work) if dry_run else self._database.write(work, again)
 

@@ -34,6 +34,9 @@ T = TypeVar("T")
 Ask = Callable[[sa.Select[Any]], Generator[RowMapping, None, None]]
 """Asks one snapshot: the rows of a statement, streamed."""
 
+ATTEMPTS = 4
+"""How often a transaction is begun whose connection dies: an administrator may end more than one of its sessions."""
+
 RECONNECTS = 8
 """Attempts to reach a server again that was reached before, 7 s in all: a restart takes a few."""
 
@@ -86,17 +89,18 @@ class Database:
     def write(self, work: Callable[[Connection], T], again: Callable[[Connection], T] | None = None) -> T:
         """`work` in one write transaction.
 
-        Where the connection dies, also in the middle of the commit, `again` (default: `work`) runs once in a new transaction on
-        a new connection. It must give the right answer whether or not the first attempt took effect."""
+        Where the connection dies, also in the middle of the commit, `again` (default: `work`) runs in a new transaction on a new
+        connection, and is tried `ATTEMPTS` times in all. It must give the right answer whether or not any attempt before it
+        took effect."""
         if self.readonly:
             raise StoreUnwritable("the store was opened for reading only", where=self.where)
-        return self._twice(
+        return self._persistently(
             lambda first: self._transaction(work if first or again is None else again, writing=True)
         )
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """`work` on one consistent snapshot; once more on a new one where the connection dies."""
-        return self._twice(lambda first: self._transaction(work, writing=False))
+        """`work` on one consistent snapshot; on a new one where the connection dies, up to `ATTEMPTS` times."""
+        return self._persistently(lambda first: self._transaction(work, writing=False))
 
     def stream(self, statement: sa.Select[Any]) -> Generator[RowMapping, None, None]:
         """Rows of one snapshot in bounded memory, over a connection of their own, so that the store can be used meanwhile."""
@@ -164,10 +168,10 @@ class Database:
         elif self.sqlite:
             self._engine.dispose()
 
-    def _twice(self, attempt: Callable[[bool], T]) -> T:
-        # No wait between the two: connecting again is where the waiting is.
+    def _persistently(self, attempt: Callable[[bool], T]) -> T:
+        # No wait in between: connecting again is where the waiting is.
         retrying = Retrying(
-            stop=stop_after_attempt(2),
+            stop=stop_after_attempt(ATTEMPTS),
             retry=retry_if_exception_type(ConnectionLost),
             sleep=lambda seconds: None,
             reraise=True,
