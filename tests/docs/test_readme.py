@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from orders_api import TOKEN, orders_api
 from shown import README, ROOT, blocks, commands, pattern_of
+from template_process import STRICT
 
 
 @pytest.mark.parametrize("document", [README, ROOT / "docs" / "message-logs.md"], ids=lambda path: path.name)
@@ -33,7 +34,7 @@ def test_a_document_runs_as_it_is_written(tmp_path: Path, document: Path) -> Non
                 assert block.name, f"line {block.line}: which file is this?"
                 (tmp_path / block.name).write_text(block.text, encoding="utf-8")
             elif block.kind == "python":
-                done = _run([sys.executable, "-W", "error", "-c", block.text], tmp_path, environment)
+                done = _run([sys.executable, *STRICT, "-c", block.text], tmp_path, environment)
                 assert done.returncode == 0, (
                     f"{document.name}, the block from line {block.line} on:\n{done.stdout}"
                 )
