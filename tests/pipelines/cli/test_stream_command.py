@@ -141,3 +141,25 @@ def test_a_misspelt_option_of_the_engine_is_refused(folder: Path, api: GrowingAp
     assert ran.exit_status == 2
     assert "direct_num_workers" in ran.err
     assert not (folder / "progress.db").exists()
+
+
+def test_what_a_stream_opened_again_is_told_by_history_and_passes_the_audit(
+    folder: Path, api: GrowingApi, gapless: Gapless
+) -> None:
+    write(folder, source_block(api))
+    assert gapless("backfill").exit_status == 0
+    assert gapless("status").lines[1].startswith("  2 partitions: 2 ended")
+    with typed(folder) as process:
+        api.add("eu", 10)
+        for name in ("eu", "us"):
+            api.certify(name, 10)
+        until_frontier(folder, Bound.through(10))
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    ran = gapless("history", "--json")
+    assert [(one["action"], one["operator"]) for one in ran.document["decisions"]] == [("reopen", None)] * 2
+    assert "a stream goes on where a bounded read had ended" in gapless("history").err
+    assert gapless("audit").exit_status == 0
+    assert gapless("backfill").exit_status == 0
+    assert gapless("dataset", "--json").document["rows"] == 21
