@@ -8,7 +8,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -89,12 +89,26 @@ def postgres_admin(postgres_server: URL) -> Iterator[Any]:
 
 
 @pytest.fixture
-def postgres_url(postgres_server: URL, postgres_admin: Any) -> Iterator[str]:
+def new_postgres_url(postgres_server: URL, postgres_admin: Any) -> Iterator[Callable[[], str]]:
+    """URLs of stores that do not exist yet, each in a schema of its own; all are dropped afterwards."""
+    schemas: list[str] = []
+
+    def new() -> str:
+        schemas.append(f"gapless_test_{os.getpid()}_{next(_numbers)}")
+        postgres_admin.execute(f"CREATE SCHEMA {schemas[-1]}")
+        return postgres_server.update_query_dict(
+            {"options": f"-csearch_path={schemas[-1]}"}
+        ).render_as_string()
+
+    yield new
+    for schema in schemas:
+        postgres_admin.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+def postgres_url(new_postgres_url: Callable[[], str]) -> str:
     """A store URL into a schema of its own, which is dropped afterwards."""
-    schema = f"gapless_test_{os.getpid()}_{next(_numbers)}"
-    postgres_admin.execute(f"CREATE SCHEMA {schema}")
-    yield postgres_server.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string()
-    postgres_admin.execute(f"DROP SCHEMA {schema} CASCADE")
+    return new_postgres_url()
 
 
 @pytest.fixture

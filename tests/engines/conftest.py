@@ -56,10 +56,10 @@ def make_site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callab
 
     def make(way: str, *engines: Engine, knobs: Knobs | None = None, **job: Any) -> EngineSite:
         apart = any(engine.apart for engine in engines)
-        url = request.getfixturevalue("postgres_url" if apart else "sqlite_url")
         binary = request.getfixturevalue("prism") if any(engine.prism for engine in engines) else None
         folder = tmp_path / f"site{len(sites)}"
         folder.mkdir()
+        url = request.getfixturevalue("new_postgres_url")() if apart else f"sqlite:///{folder}/progress.db"
         sites.append(EngineSite(folder, url, way, knobs or Knobs(seed=3, **LIVELY), binary, **job))
         return sites[-1]
 

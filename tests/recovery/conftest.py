@@ -1,6 +1,5 @@
 """A hostile API in a process of its own, a job that reads it, and the oracle that watches."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from multiprocessing.process import BaseProcess
@@ -98,21 +97,3 @@ def sweep_up() -> Callable[[Site], None]:
         sweep(site.folder / "out", SCOPE, listed=listed.paths, fencing_tokens=listed.fencing_tokens)
 
     return sweep_site
-
-
-@pytest.fixture
-def new_postgres_url(postgres_server: Any, postgres_admin: Any) -> Iterator[Callable[[], str]]:
-    """URLs of stores that do not exist yet, each in a schema of its own."""
-    schemas: list[str] = []
-
-    def new() -> str:
-        schemas.append(f"gapless_recovery_{os.getpid()}_{len(schemas)}")
-        postgres_admin.execute(f"CREATE SCHEMA {schemas[-1]}")
-        url: str = postgres_server.update_query_dict(
-            {"options": f"-csearch_path={schemas[-1]}"}
-        ).render_as_string()
-        return url
-
-    yield new
-    for schema in schemas:
-        postgres_admin.execute(f"DROP SCHEMA {schema} CASCADE")

@@ -1,5 +1,7 @@
 """A job that is run on one engine after another, killed and run again, and judged by what is durable."""
 
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -141,6 +143,24 @@ class EngineRun:
                 assert self.marker.exists(), f"the job ended before anybody was killed:\n{self._site.said()}"
         status = self.submitter.ended(HANGS_AFTER)
         assert status != 0, "a job whose worker was killed has succeeded"
+
+    def at_work(self) -> None:
+        """Wait until whoever is to read is there; that it has begun is not said."""
+        end = time.monotonic() + ENDS_WITHIN
+        while self.pool is not None and not self.pool.workers() and self.submitter.ended(0.02) is None:
+            assert time.monotonic() < end, f"no worker is started:\n{self._site.said()}"
+
+    def kill_somebody_after(self, seconds: float) -> bool:
+        """SIGKILL to the worker, to the submitting process where that is the worker, whatever it does; False where the job has
+        ended by then. What is left of the run is ended."""
+        if self.submitter.ended(seconds) is not None:
+            self.close()
+            return False
+        if self.pool is not None and self.pool.workers():
+            os.kill(self.pool.workers()[-1], signal.SIGKILL)
+            self.submitter.ended(HANGS_AFTER)
+        self.close()
+        return True
 
     def close(self) -> None:
         self.submitter.kill_group()
