@@ -29,7 +29,7 @@ _WATERMARK = ManualWatermarkEstimator.default_provider()
 
 
 class Counting(beam.DoFn):
-    """Emits the numbers of its restriction, three a call, then defers for five seconds. `lazy` leaves its restriction unfinished."""
+    """Emits the numbers of its restriction, three a call, then defers for five seconds. `lazy` leaves it unfinished."""
 
     def __init__(self, lazy: bool = False) -> None:
         self._lazy = lazy

@@ -15,7 +15,7 @@ from apache_beam.runners.sdf_utils import (
 @dataclass
 class Called:
     """What one call of `process` came to. `residual` is the restriction that is left, None where it was finished; `delay` in
-    seconds from now until it wants to be called again, None where it did not defer; `primary` is what a split has left it with."""
+    seconds from now until it wants to be called again, None where it did not defer; `primary` is what a split left it."""
 
     emitted: list[Any] = field(default_factory=list)
     residual: Any = None

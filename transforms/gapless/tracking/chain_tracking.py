@@ -86,7 +86,8 @@ class ChainTracking:
         if isinstance(said, Outcome):
             return False
         row = self._row
-        if said.task.fencing_token > row.fencing_token or row.state is ChainState.HELD:
+        if said.task.fencing_token > row.fencing_token or row.state is not ChainState.OPEN:
+            # Whoever reads on has taken the chain since, or opened it again.
             return True
         # What would be next, and does not follow: somebody has promoted other pages, or restarted the chain.
         return said.number == row.sequence and said.is_page and not self._open.leads_to(said.start_token)
