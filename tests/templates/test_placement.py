@@ -6,6 +6,7 @@ import pytest
 
 from gapless_pipelines.findings import InvalidConfiguration
 from gapless_pipelines.job.document import Document
+from gapless_pipelines.options import engine_options, workers_elsewhere
 from gapless_pipelines.placement import refuse_unshared
 
 
@@ -57,3 +58,22 @@ def test_a_folder_beside_the_shared_one_will_not(path: str) -> None:
     assert len(found) == 1
     assert found[0].startswith("job.yaml:5: dead_letters.path: ")
     assert found[0].endswith("; a folder in /mnt/shared, which the workers share")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "elsewhere"),
+    [
+        ([], False),
+        (["--runner=DirectRunner"], False),
+        (["--runner=PrismRunner", "--environment_type=LOOPBACK"], False),
+        (["--environment_type=EXTERNAL"], True),
+        (["--runner=FlinkRunner"], True),
+        (["--runner=FlinkRunner", "--environment_type=LOOPBACK"], False),
+        (["--runner=DataflowRunner"], True),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_workers_are_elsewhere_where_an_engine_may_put_them_on_other_machines(
+    arguments: list[str], elsewhere: bool
+) -> None:
+    assert workers_elsewhere(engine_options({}, arguments)) is elsewhere
