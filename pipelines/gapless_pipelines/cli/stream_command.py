@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gapless_pipelines.stream import Stream, StreamResult
 
 _ENGINE_OPTIONS = "gapless.engine_options"
+_ENDED = "the source has ended them for good, or nobody kept where to ask again"
 _VERDICTS = {
     4: "a newer run has taken over; this one changes nothing any more",
     5: "the source broke a promise: what it certified was not all",
@@ -56,6 +57,7 @@ def stream_of(job: "Job", arguments: Any = ()) -> "Stream":
 
 def _run(job: "Job", stream: "Stream") -> "StreamResult":
     from gapless.clock import SystemClock
+    from gapless.progress import ChainState
     from gapless_pipelines.cli.backfill_display import Display, News, Picture
     from gapless_pipelines.cli.run_progress import RunProgress
     from gapless_pipelines.cli.stopping import Stopping
@@ -73,6 +75,8 @@ def _run(job: "Job", stream: "Stream") -> "StreamResult":
             f"{job.scope}: run {plan.number} on {stream.run.engine.engine},"
             f" a stream of {plural(len(plan.progress), 'partition')}"
         )
+        if ended := sum(one.state is ChainState.ENDED for one in plan.progress):
+            say(f"{plural(ended, 'partition')} ended, with no way to go on: {_ENDED}")
         progress.append(RunProgress(plan.progress, clock.monotonic(), endless=True))
 
     def on_reading() -> None:

@@ -163,3 +163,30 @@ def test_what_a_stream_opened_again_is_told_by_history_and_passes_the_audit(
     assert gapless("audit").exit_status == 0
     assert gapless("backfill").exit_status == 0
     assert gapless("dataset", "--json").document["rows"] == 21
+
+
+def test_partitions_that_stay_ended_are_told(folder: Path, api: GrowingApi, gapless: Gapless) -> None:
+    write(folder, source_block(api, "token"))
+    assert gapless("backfill").exit_status == 0
+    with typed(folder) as process:
+        assert process.stderr is not None
+        first = [process.stderr.readline().strip() for _ in range(2)]
+        process.terminate()
+        process.communicate(timeout=60)
+    assert first[1].startswith("2 partitions ended, with no way to go on: the source has ended them for good")
+
+
+def test_while_it_runs_its_run_is_running(folder: Path, api: GrowingApi) -> None:
+    write(folder, source_block(api))
+    with typed(folder) as process:
+        until_frontier(folder, Bound.through(9))
+        for position in (10, 11):
+            for name in ("eu", "us"):
+                api.certify(name, position)
+            until_frontier(folder, Bound.through(position))
+        with closing(open_store(f"sqlite:///{folder}/progress.db", readonly=True)) as store:
+            run = store.snapshot("orders").run
+        process.terminate()
+        process.communicate(timeout=60)
+    assert run is not None
+    assert run.state == "running"
