@@ -37,7 +37,7 @@ class Store(
     """An open store, used by one thread at a time. A context manager that closes it.
 
     Every method raises StoreError where the database refuses, and then has changed nothing. A connection that dies is
-    opened again, and what was under way is done once more where that is provably safe."""
+    opened again, and what was under way is done again, in a way that is right however far it had come."""
 
     def __enter__(self) -> "Store":
         return self
