@@ -191,6 +191,29 @@ def test_a_source_that_is_down_for_long_is_read_on_when_it_is_back(tmp_path: Pat
         site.oracle.finish()
 
 
+def test_a_partition_that_does_not_answer_holds_nobody_up(tmp_path: Path) -> None:
+    api = GrowingApi()
+    grown(api, "a", "b", "c")
+    answers = threading.Event()
+    answers.set()
+    with StreamSite(tmp_path, api) as site:
+        process = site.start()
+        site.until_frontier(Bound.through(9))
+        api.before.append(lambda target: None if "/a/" not in target or answers.wait(50) else 503)
+        answers.clear()
+        for through in (12, 15, 18):
+            grow(api, range(through - 2, through + 1))
+            site.until(
+                lambda one, to=through: sum(row.bound == Bound.through(to) for row in one.chains) == 2,
+                "the other partitions",
+                20,
+            )
+        answers.set()
+        site.until_frontier(Bound.through(18))
+        assert site.stop(process) == 0
+        site.oracle.finish()
+
+
 def test_a_newer_stream_takes_over_and_the_older_one_ends(tmp_path: Path) -> None:
     api = GrowingApi()
     grown(api, "a", "b")
