@@ -8,4 +8,4 @@ from engine_pipeline import WAYS
 def test_a_batch_reads_everything(make_site, engine, way):
     site = make_site(way, engine)
     site.run(engine)
-    site.judge_the_end()
+    site.judge_the_end(engine)

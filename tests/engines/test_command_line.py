@@ -1,10 +1,14 @@
 """`gapless backfill JOB -- --runner=...` on another engine than this process, from the command line to the durable rows."""
 
+import os
+import signal
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
 
 import pytest
 from engine_pipeline import IN_PLACE
+from engine_site import GROWING
 from worker_pool import WorkerPool
 
 from engines import BY_NAME
@@ -61,3 +65,37 @@ def test_sqlite_is_refused_where_workers_are_elsewhere_before_anything_is_writte
     assert "EXTERNAL may put workers on other machines, where a SQLite file is not" in done.stderr
     assert site.oracle.look() is None
     assert "pages" not in site.stats(), "nothing was read"
+
+
+def test_a_stream_on_prism_follows_and_ends_when_it_is_asked_to(make_site, streaming_engine, prism, tmp_path):
+    site = make_site(
+        IN_PLACE, streaming_engine, knobs=GROWING, stream={"poll": "200ms", "longest": "1s", "look": "2s"}
+    )
+    with ExitStack() as stack:
+        pool = WorkerPool(tmp_path, {}) if streaming_engine.apart else None
+        if pool is not None:
+            stack.callback(pool.close)
+            pool.wait_until_it_listens()
+        flags = streaming_engine.flags(prism, pool.port if pool else None)
+        log = stack.enter_context(site.log.open("wb"))
+        streaming = subprocess.Popen(
+            [sys.executable, "-m", "gapless_pipelines.cli", "stream", str(site.job), "--", *flags],
+            stderr=log,
+            # In a group of its own: Prism, which it starts, is to end with it.
+            start_new_session=True,
+        )
+        stack.callback(_end_group, streaming)
+        site.wait_until(lambda: site.reached(60) or streaming.poll() is not None)
+        site.ask("grow?by=100")
+        site.wait_until(lambda: site.reached(160) or streaming.poll() is not None)
+        assert streaming.poll() is None, site.said()
+        streaming.send_signal(signal.SIGTERM)
+        assert streaming.wait(ENDS_WITHIN) == 0, site.said()
+    assert "stopped: what was read is promoted and published" in site.said()
+    site.judge_the_end()
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(30)

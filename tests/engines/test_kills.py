@@ -1,12 +1,9 @@
 """SIGKILL in the middle of a bundle: whoever reads is gone, and the next run, on whatever engine, makes it whole."""
 
 import pytest
-from engine_pipeline import IN_PIPELINE, IN_PLACE, WAYS
+from engine_pipeline import IN_PLACE, STEPS, WAYS
 
 from engines import BY_NAME
-
-STEPS = {IN_PLACE: "committed", IN_PIPELINE: "delivered"}
-"""Right after the swap; right after the events were written down, and before anybody has said so."""
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -15,7 +12,7 @@ def test_a_worker_killed_in_the_middle_of_a_bundle_is_made_up_for_by_the_next_ru
     site.run_and_die(engine, STEPS[way], 7)
     site.oracle.look()
     site.run(engine)
-    site.judge_the_end()
+    site.judge_the_end(engine)
 
 
 @pytest.mark.prism

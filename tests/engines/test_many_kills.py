@@ -6,7 +6,7 @@ import random
 import pytest
 from engine_pipeline import WAYS
 from engine_site import LIVELY
-from hostile_universe import END, Knobs
+from hostile_universe import Knobs
 from truth_oracle import Watch
 
 from gapless.polling import Polling
@@ -56,7 +56,7 @@ def _killed(make_site, engine, way: str, polling, draw: random.Random, most: int
             site.run(engine)
         else:
             _streamed_to_the_end(site, engine, polling)
-    site.judge_the_end()
+    site.judge_the_end(engine)
     site.close()
     return kills
 
@@ -64,10 +64,5 @@ def _killed(make_site, engine, way: str, polling, draw: random.Random, most: int
 def _streamed_to_the_end(site, engine, polling) -> None:
     site.ask("grow?by=240")
     run = site.start(engine, polling)
-
-    def ended() -> bool:
-        now = site.oracle.look()
-        return now is not None and now.frontier is not None and now.frontier.position == END
-
-    site.wait_until(ended)
+    site.wait_until(lambda: site.reached(site.knobs.events))
     run.close()

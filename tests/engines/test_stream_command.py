@@ -24,7 +24,17 @@ def test_a_stream_on_prism_follows_what_grows_and_is_cancelled_when_it_is_asked_
     with StreamSite(tmp_path, api) as site:
         flags = BY_NAME["prism_loopback"].flags(prism, None)
         stream = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-m", "gapless_pipelines.cli", "stream", str(site.job), "--", *flags],
+            [
+                sys.executable,
+                "-X",
+                "faulthandler",
+                "-m",
+                "gapless_pipelines.cli",
+                "stream",
+                str(site.job),
+                "--",
+                *flags,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -1,28 +1,14 @@
 """A stream over an API that grows: it follows, asks seldom while nothing comes, and what it leaves any run goes on with."""
 
 import pytest
-from engine_pipeline import IN_PIPELINE, IN_PLACE, WAYS
-from engine_site import LIVELY
-from hostile_universe import END, Knobs
+from engine_pipeline import STEPS, WAYS
+from engine_site import GROWING
 from truth_oracle import Watch
 
 from engines import BY_NAME
 from gapless.polling import Polling
 
 POLLING = Polling(every=0.2, longest=1.0, look_every=2.0)
-GROWING = Knobs(seed=8, events=160, page=20, visible=60, **LIVELY)
-STEPS = {IN_PLACE: "committed", IN_PIPELINE: "delivered"}
-
-
-def reached(site, events: int) -> bool:
-    """The frontier has passed the first so many events of each partition; with all of them, its chains have ended."""
-    now = site.oracle.look()
-    if now is None or now.frontier is None:
-        return False
-    if events >= site.knobs.events:
-        return now.frontier.position == END
-    lowest = min(one[events - 1]["position"] for one in site.oracle.universe.values())
-    return now.frontier.position >= lowest
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -35,9 +21,9 @@ def test_a_stream_follows_its_source_and_a_worker_that_is_killed_is_made_up_for(
         first.over_after_a_kill()
         first.close()
         second = site.start(streaming_engine, POLLING)
-        site.wait_until(lambda: reached(site, 60))
+        site.wait_until(lambda: site.reached(60))
         site.ask("grow?by=100")
-        site.wait_until(lambda: reached(site, 160))
+        site.wait_until(lambda: site.reached(160))
         second.close()
     site.judge_the_end()
 
@@ -49,7 +35,7 @@ def test_a_stream_asks_seldom_while_nothing_comes(make_site, way):
     engine = BY_NAME["prism_loopback"]
     site = make_site(way, engine, knobs=GROWING, target_rows=20)
     run = site.start(engine, POLLING)
-    site.wait_until(lambda: reached(site, 60))
+    site.wait_until(lambda: site.reached(60))
     asked = site.stats()["requests"]
     assert run.submitter.ended(6.0) is None
     polls = site.stats()["requests"] - asked
@@ -57,7 +43,7 @@ def test_a_stream_asks_seldom_while_nothing_comes(make_site, way):
     # as it would be without backing off.
     assert 4 * 3 <= polls <= 4 * 25, polls
     site.ask("grow?by=100")
-    site.wait_until(lambda: reached(site, 160))
+    site.wait_until(lambda: site.reached(160))
     run.close()
     site.judge_the_end()
 
@@ -69,7 +55,7 @@ def test_a_batch_takes_over_from_a_stream_and_reads_what_is_there(make_site, way
     stream, batch = BY_NAME["prism_external"], BY_NAME["local_8"]
     site = make_site(way, stream, batch, knobs=GROWING, target_rows=20)
     streaming = site.start(stream, POLLING)
-    site.wait_until(lambda: reached(site, 60))
+    site.wait_until(lambda: site.reached(60))
     site.ask("grow?by=100")
     site.run(batch)
     streaming.close()

@@ -21,6 +21,8 @@ from gapless_pipelines.job import Job
 IN_PLACE = "in_place"
 IN_PIPELINE = "in_pipeline"
 WAYS = (IN_PLACE, IN_PIPELINE)
+STEPS = {IN_PLACE: "committed", IN_PIPELINE: "delivered"}
+"""In the middle of a bundle: right after the swap; right after events were written down, and before anybody has said so."""
 
 
 def build(

@@ -66,11 +66,13 @@ def submit(work: Work) -> int:
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.portability.prism_runner import PrismJobServer
     from engine_pipeline import build
+    from engine_steps import note_splits
 
     from gapless_pipelines.job import load_job
 
     # As it is in a program that is started with this HOME: Beam looks only once, when it is imported.
     PrismJobServer.BIN_CACHE = os.path.expanduser("~/.apache_beam/cache/prism/bin")
+    note_splits()
     flags = [*work.flags, *(["--streaming"] if work.polling else [])]
     pipeline = beam.Pipeline(options=PipelineOptions(flags))
     build(pipeline, load_job(work.job), work.way, Path(work.deliveries), work.polling)

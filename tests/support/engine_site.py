@@ -9,7 +9,7 @@ from typing import Any
 
 from delivered_oracle import DeliveredOracle
 from durable_claims import Instant
-from engine_pipeline import IN_PLACE
+from engine_pipeline import IN_PIPELINE, IN_PLACE
 from engine_process import Submitter, Work
 from engine_steps import DIE_AT
 from hostile_site import SCOPE, HostileSite
@@ -24,8 +24,12 @@ ENDS_WITHIN = 100.0
 HANGS_AFTER = 10.0
 """Seconds after a worker was killed. Beam says within two that the job has failed, or it never does."""
 
+RUNS_AGAIN = 4
+
 LIVELY = {**HOSTILE, "rate_expired": 0.0}
 """Everything an API may do to its reader but letting tokens die, which may leave a chain without a place to start from."""
+GROWING = Knobs(seed=8, events=160, page=20, visible=60, **LIVELY)
+"""Of each partition more than half the events come later."""
 
 
 class EngineSite(HostileSite):
@@ -82,15 +86,37 @@ class EngineSite(HostileSite):
         while not holds():
             assert time.monotonic() < end, f"it does not come about:\n{self.said()}"
             left = [run for run in self._runs if run.submitter.ended(0) is None]
-            assert left, f"it does not come about, and nobody is at work any more:\n{self.said()}"
+            assert left or not self._runs, (
+                f"it does not come about, and nobody is at work any more:\n{self.said()}"
+            )
             time.sleep(0.05)
 
-    def judge_the_end(self) -> Instant:
-        """Everything is durable, and published."""
-        now = self.oracle.finish()
-        assert now.frontier is not None, f"{now.chains}\n{self.said()}"
-        assert now.frontier.position == END
-        return now
+    def reached(self, events: int) -> bool:
+        """The frontier has passed the first so many events of each partition; with all of them, its chains have ended."""
+        now = self.oracle.look()
+        if now is None or now.frontier is None:
+            return False
+        if events >= self.knobs.events:
+            return now.frontier.position == END
+        return now.frontier.position >= min(
+            one[events - 1]["position"] for one in self.oracle.universe.values()
+        )
+
+    def judge_the_end(self, engine: Engine | None = None) -> Instant:
+        """Everything is durable, and published.
+
+        Settled in the pipeline, it may need `engine` again: Prism 2.77 gives away the rest of a bundle that is slow for 0.2 s,
+        also between two elements of one key, and whoever processes the rest does not see the state that the first part leaves.
+        Pages that are forgotten so stay open, are said to, and are read by the next run."""
+        for _ in range(RUNS_AGAIN):
+            now = self.oracle.finish()
+            if now.frontier is not None and now.frontier.position == END:
+                return now
+            may_forget = engine is not None and engine.prism and self.way == IN_PIPELINE
+            assert may_forget, f"{now.frontier}, {now.chains}\n{self.said()}"
+            assert engine is not None
+            self.run(engine)
+        raise AssertionError(f"it is never complete:\n{self.said()}")
 
     def close(self) -> None:
         for run in self._runs:
