@@ -217,7 +217,7 @@ def test_a_job_is_described_in_the_words_of_its_file_with_the_defaults(
     assert described["source"]["auth"] == {"type": "bearer", "token": {"env": "ORDERS_TOKEN"}}
     assert described["effect"]["path"] == str(tmp_path / "out/orders")
     assert described["dead_letters"]["path"] == str(tmp_path / "out/orders_dead")
-    assert described["store"] == {"url": f"sqlite:///{tmp_path}/progress.db"}
+    assert described["store"] == {"url": f"sqlite:///{tmp_path}/progress.db", "connections": 4}
 
 
 def test_a_description_says_again_what_it_was_made_of(load: Load, good: str) -> None:
