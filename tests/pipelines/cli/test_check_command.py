@@ -6,6 +6,8 @@ import pytest
 from orders_api import TOKEN, orders_api
 from paged_api import PagedApi, page, served
 
+from gapless_pipelines.cli.check_command import _store_lines
+
 Gapless = Callable[..., Any]
 
 PAGES = {"a": [page(1, 2), page(3), page(4)], "b": [page(1)]}
@@ -229,3 +231,17 @@ def test_it_says_what_a_stream_would_do(gapless: Gapless, job: Path, pages: str,
     ran = gapless("check", "--offline")
     assert ran.exit_status == 0
     assert said in ran.err
+
+
+def test_the_connections_of_a_run_are_told_where_a_server_counts_them() -> None:
+    store = {
+        "url": "postgresql+psycopg://db/p",
+        "state": "new",
+        "differences": [],
+        "connections_per_process": 3,
+    }
+    told = (
+        "    connections: at most (worker processes + 1) x 3; what PostgreSQL's max_connections has to allow"
+    )
+    assert told in list(_store_lines(store))
+    assert len(list(_store_lines({**store, "connections_per_process": None}))) == 1
