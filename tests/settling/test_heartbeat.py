@@ -140,9 +140,13 @@ def test_a_store_that_cannot_be_told_ends_neither_the_reader_nor_the_heart(heard
 
 
 def test_an_error_of_the_reader_passes_through(heard, quickly):
-    with pytest.raises(KeyError), beating(heard, "run"):
-        heard.wait_for(1)
-        raise KeyError("of the reader")
+    def read():
+        with beating(heard, "run"):
+            heard.wait_for(1)
+            raise KeyError("of the reader")
+
+    with pytest.raises(KeyError):
+        read()
     assert ended(heard.beats[0][1])
 
 
