@@ -66,3 +66,16 @@ def test_what_cannot_be_tracked_is_refused_when_the_pipeline_is_built(given: str
     }[given]
     with pytest.raises(ConfigurationError):
         told | TrackPartitions(store)
+
+
+def test_what_has_a_state_stands_behind_a_shuffle_of_its_own() -> None:
+    """Fused with the readers, it would keep them from reading in parallel."""
+    pipeline = beam.Pipeline()
+    pages = pipeline | "Pages" >> beam.Create([], reshuffle=False).with_output_types(EmittedPage)
+    outcomes = pages | "Outcomes" >> beam.ParDo(Deliver()).with_output_types(Outcome)
+    (pages, outcomes) | TrackPartitions("sqlite:///nowhere.db")
+    transforms = pipeline.to_runner_api().components.transforms.values()
+    (track,) = (each for each in transforms if each.unique_name.endswith("TrackPartitions/Track"))
+    (given,) = track.inputs.values()
+    producers = [each.unique_name for each in transforms if given in each.outputs.values()]
+    assert any("TrackPartitions/Apart" in name for name in producers)
