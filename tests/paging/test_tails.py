@@ -194,6 +194,53 @@ def test_a_bounded_read_that_ends_beyond_its_certificate_keeps_which_events_it_h
         assert sorted(reader.delivered) == sorted(ids + more)
 
 
+@pytest.mark.parametrize("tail", ["last_page", "since"])
+def test_what_comes_in_front_of_events_that_a_bounded_read_took_above_its_certificate_is_in_order(
+    tail: str,
+) -> None:
+    with GrowingApi(page=5) as api:
+        ids = api.add("eu", 1, 6, 7)
+        api.certify("eu", 4)
+        reader = Reader(source_of(api, tail))
+        reader.read()
+        ids += api.add("eu", 5)
+        api.certify("eu", 6)
+        reader.read()
+        assert reader.delivered == ids, "by the next bounded read"
+        ids += api.add("eu", 7)
+        api.certify("eu", 7)
+        reader.stream()
+        ids += api.add("eu", 8, 9, 9, 10)
+        api.certify("eu", 10)
+        reader.stream(polls=2)
+        assert sorted(reader.delivered) == sorted(ids)
+        assert reader.violations == []
+
+
+@pytest.mark.parametrize("tail", ["last_page", "since"])
+@pytest.mark.parametrize("seed", range(40))
+def test_above_a_certificate_events_may_appear_anywhere_also_on_pages_that_lead_on(
+    tail: str, seed: int
+) -> None:
+    rng = random.Random(f"{tail} {seed}")
+    with GrowingApi(page=rng.choice([3, 5]), inclusive=rng.random() < 0.5, hasty=True) as api:
+        reader, through = Reader(source_of(api, tail)), 0
+        for _ in range(3):
+            with reader.opened(stream=True) as opened:
+                for _ in range(4):
+                    api.add("eu", *(through + rng.randint(1, 9) for _ in range(rng.randint(0, 4))))
+                    through += rng.randint(0, 3)
+                    api.certify("eu", through)
+                    opened.poll()
+                    bound, events = reader.bound, api.partitions["eu"].events
+                    claimed = {one for at, one in events if bound is not None and bound.covers(at)}
+                    assert claimed <= set(reader.delivered)
+        api.certify("eu", through + 10)
+        reader.stream(polls=30)
+        assert sorted(reader.delivered) == sorted(api.expected()["eu"])
+        assert reader.violations == []
+
+
 def test_a_late_event_on_a_page_that_is_asked_again_is_a_violation_and_is_delivered() -> None:
     with GrowingApi(page=9) as api:
         api.add("eu", 1, 5)

@@ -38,7 +38,8 @@ class Growing:
 @dataclass
 class GrowingApi:
     """`before` hooks run ahead of each answer with its target; one that returns a status gives that instead. `inclusive`: `since`
-    gives the events at that position, too. `dead` holds cursors that have expired."""
+    gives the events at that position, too. `dead` holds cursors that have expired. `hasty`: a full page leads on although not all
+    of it is final; it is certified no further than the partition."""
 
     style: str = "null"
     page: int = 3
@@ -48,6 +49,7 @@ class GrowingApi:
     asked: list[str] = field(default_factory=list)
     dead: Callable[[int], bool] = lambda offset: False
     hidden: set[str] = field(default_factory=set)
+    hasty: bool = False
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
@@ -124,9 +126,9 @@ class GrowingApi:
         given = shown[offset : offset + self.page]
         bound: dict[str, object]
         final = all(partition.covers(position) for position, _ in given)
-        leads_on = len(given) == self.page and final and offset + self.page < len(shown)
+        leads_on = len(given) == self.page and (final or self.hasty) and offset + self.page < len(shown)
         after = f"c{offset + len(given)}"
-        if leads_on:
+        if leads_on and final:
             # More of the last position may follow.
             bound = {"position": given[-1][0], "inclusive": False}
         else:

@@ -225,10 +225,11 @@ class PageChain:
 
     def _floor(self, page: Page) -> Position | None:
         """Where the page has to go on from: this read's highest position, or the last promoted one. After a
-        restart the latter says nothing: from the bound on, everything comes again."""
+        restart the latter says nothing: from the bound on, everything comes again. Nor does it where the page was read before
+        all of it was certified."""
         if self._events.highest is not None:
             return self._events.highest
-        return self._read_to if page.overlap is None else None
+        return self._read_to if page.overlap is None and not page.asked_again else None
 
     def _events_behind(self, page: Page, is_replay: bool) -> list[PageViolation]:
         bound = self._certified
@@ -286,6 +287,9 @@ class PageChain:
                 )
             )
         last = max(page.positions, default=None)
+        if page.end and page.asked_again:
+            # What it does not certify it will be asked for again.
+            last = None
         if last is not None and bound < Bound.before(last):
             faults.append(
                 PageViolation(

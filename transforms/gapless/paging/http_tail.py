@@ -9,7 +9,8 @@ A bounded read ends there, and keeps with its last page where a stream would go 
 `token` nothing can come twice. With the two others what is asked for again holds events that were applied
 before, so that every token says which: all that its bound `after` covers, and those named `beyond` it. A stream
 applies of such a page what its certificate covers, in which nothing is missing, and leaves the rest, among which
-events may still appear, to the next poll."""
+events may still appear, to the next poll: also of a page that leads on, whose cursor would pass them by. A bounded
+read takes all, and whatever comes in front of that later comes in its turn."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -63,6 +64,9 @@ class TailReader:
         """`page` as read from `answer`; `asked` is its start token decoded, PageToken() at the chain's start."""
         after = bound_of(asked, self._domain, where)
         left = self._without_what_was_applied(partition, page, asked, after)
+        left = replace(left, asked_again=bool(asked.beyond))
+        if self._is_open(page, after):
+            return self._tail(partition, page, left, asked, after)
         if not page.end:
             self._seen.pop(partition, None)
             token = self._next(page, asked, after)
@@ -77,6 +81,17 @@ class TailReader:
         if self._mode == "token":
             return self._with_token(left, asked, answer, where)
         return self._tail(partition, page, left, asked, after)
+
+    def _is_open(self, page: Page, after: Bound | None) -> bool:
+        """A page that leads on, beyond what is certified: further events may appear on it. (At the position it ends at they may
+        as well, but then behind its cursor.) A bounded read cannot wait for that."""
+        if page.end or not self._follows or self._mode in (None, "token") or not page.positions:
+            return False
+        if not isinstance(page.certificate, Certificate):
+            # It says nothing: that its cursor leads on is all there is to go by.
+            return False
+        reached = _reached(page, after)
+        return reached is not None and reached < Bound.before(max(page.positions))
 
     def _is_caught_up(self, page: Page, token: str | None) -> bool:
         """Whoever always gives a cursor says by an empty page that there is nothing further; a bounded read believes it where the
@@ -131,11 +146,11 @@ class TailReader:
         return PageToken(cursor, _still_of_use(asked, after, self._domain), beyond=beyond).encode()
 
     def _tail(self, partition: str, page: Page, left: Page, asked: PageToken, after: Bound | None) -> Page:
-        bound = page.certificate.bound if isinstance(page.certificate, Certificate) else None
-        reached = after if bound is None else bound if after is None else max(after, bound)
+        reached = _reached(page, after)
         late = [position for position in left.positions if after is not None and after.covers(position)]
         if not self._follows:
-            return replace(left, resume=self._resume(page, asked, reached))
+            resume = self._resume(page, asked, reached)
+            return replace(left, resume=resume, asked_again=left.asked_again or resume is not None)
         keep = [
             index
             for index, position in enumerate(left.positions)
@@ -235,6 +250,11 @@ def bound_of(token: PageToken, domain: Domain, where: str) -> Bound | None:
             f"the page token {token_digest(token.encode())} leaves out what no position bounds: {error.what}",
             where=where,
         ) from None
+
+
+def _reached(page: Page, after: Bound | None) -> Bound | None:
+    bound = page.certificate.bound if isinstance(page.certificate, Certificate) else None
+    return after if bound is None else bound if after is None else max(after, bound)
 
 
 def _still_of_use(asked: PageToken, after: Bound, domain: Domain) -> str | None:

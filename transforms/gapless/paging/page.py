@@ -33,7 +33,8 @@ class Page:
 
     `caught_up`: the source has nothing further at present, and the next token is where to ask again, later. It may be the start
     token, also None, where the page brings nothing. `resume`, on a page that ends its chain for a bounded read: where a stream
-    asks again; None where the end is one for good, or nobody knows."""
+    asks again; None where the end is one for good, or nobody knows. `asked_again`: events above its certificate were or will be
+    given although others may still appear in front of them, which a later read of the page then gives."""
 
     start_token: str | None
     next_token: str | None
@@ -46,6 +47,7 @@ class Page:
     overlap: Bound | None = None
     caught_up: bool = False
     resume: str | None = None
+    asked_again: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
