@@ -52,6 +52,11 @@ def test_a_test_that_was_skipped_is_named(tmp_path, capsys):
     assert capsys.readouterr().err == "test_batch::test_it[prism_external-in_pipeline] was skipped\n"
 
 
+def test_the_group_that_a_test_ran_in_is_no_part_of_its_name(tmp_path):
+    cases = [one.replace("-in_place]", "]@/tests/engines/test_it.py") for one in everything()]
+    assert main([report(tmp_path, cases)]) == 0
+
+
 def test_without_any_report_nothing_ran():
     assert main([]) == 1
 

@@ -38,8 +38,8 @@ def problems(reports: Iterable[Path]) -> tuple[Counter[tuple[str, str]], list[st
 
 
 def _engines_of(name: str) -> list[Engine]:
-    """Those whose names are among the parameters of a test's name."""
-    parameters = name.partition("[")[2].rstrip("]").replace("+", "-").split("-")
+    """Those whose names are among the parameters of a test's name, after which several processes that test write their group."""
+    parameters = name.partition("[")[2].partition("]")[0].replace("+", "-").split("-")
     return [engine for engine in ENGINES if engine.name in parameters]
 
 
