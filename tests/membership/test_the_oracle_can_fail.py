@@ -6,7 +6,7 @@ from changing_api import Listed, NoAnswer
 from restless_api import RestlessApi
 
 from gapless.progress import Standing, cutover_step
-from gapless.settling.chain_reading import ChainReading
+from gapless.settling.chain_access import ChainAccess
 
 
 def quiet(changing, routing, now, **options):
@@ -101,6 +101,6 @@ def moved_in_the_middle(changing):
 
 def test_a_run_that_is_promoted_without_a_look_at_the_routing(changing, monkeypatch):
     judged(moved_in_the_middle(changing))
-    monkeypatch.setattr(ChainReading, "_refuse_other_generation", lambda self, generation: None)
+    monkeypatch.setattr(ChainAccess, "require_generation", lambda self, row: None)
     with pytest.raises(Untrue, match="without \\['e80'\\]"):
         judged(moved_in_the_middle(changing))
