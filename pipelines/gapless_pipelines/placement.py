@@ -1,12 +1,14 @@
 """What a job names that lies on one machine, where its workers are on others: refused, since a promoted file would be lost."""
 
-from collections.abc import Iterator
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from gapless_pipelines.findings import Finding, InvalidConfiguration, KeyPath
 from gapless_pipelines.job.document import Document
 
 _FOLDERS: tuple[KeyPath, ...] = (("effect", "path"), ("dead_letters", "path"))
+_NAME_IT: Final = "name by shared_folder the folder that all workers share, where this one lies in it"
 _URLS: tuple[KeyPath, ...] = (("store", "url"), ("delivery", "url"))
 
 
@@ -20,6 +22,13 @@ def refuse_unshared(
         findings += _unshared(document, shared_folder)
     if findings:
         raise InvalidConfiguration(findings)
+
+
+def unshared_findings(file: str, paths: Mapping[str, Path], shared_folder: str | None) -> Iterator[Finding]:
+    """The same of a job that was loaded: `paths` are the folders it writes, by the key that names them."""
+    for key, path in paths.items():
+        if shared_folder is None or not _lies_in(str(path), shared_folder):
+            yield Finding(file, 0, (key, "path"), *_lost(str(path), shared_folder))
 
 
 def _relative(document: Document) -> Iterator[Finding]:
@@ -40,13 +49,12 @@ def _unshared(document: Document, shared: str | None) -> Iterator[Finding]:
         path = _text(document, keys)
         if path is None or (shared is not None and _lies_in(path, shared)):
             continue
-        what = f"`{path}` would be a folder of each worker's own, and its files lost with it"
-        allowed = (
-            "name by shared_folder the folder that all workers share, where this one lies in it"
-            if shared is None
-            else f"a folder in {shared}, which the workers share"
-        )
-        yield document.finding(keys, what, allowed)
+        yield document.finding(keys, *_lost(path, shared))
+
+
+def _lost(path: str, shared: str | None) -> tuple[str, str]:
+    what = f"`{path}` would be a folder of each worker's own, and its files lost with it"
+    return what, _NAME_IT if shared is None else f"a folder in {shared}, which the workers share"
 
 
 def _lies_in(path: str, folder: str) -> bool:

@@ -73,6 +73,7 @@ def job_text(folder: Path, partitions: object, base_url: str, store_url: str) ->
         },
         "effect": {"type": "parquet", "path": str(folder / "out")},
         "dead_letters": {"type": "parquet", "path": str(folder / "dead")},
+        "shared_folder": str(folder),
         "store": {
             "url": store_url,
             "password": {"env": "PROGRESS_PASSWORD"},

@@ -48,6 +48,7 @@ class HostileSite:
             "domain": {"type": "integer"},
             "source": source,
             "effect": {"type": "parquet", "path": str(self.folder / "out"), "target_rows": target_rows},
+            "shared_folder": str(self.folder),
             "store": {"url": self.store_url},
             "retry": retry or {"attempts": 5, "backoff": "20ms", "max": "100ms"},
             "pipeline_options": {"runner": "local", **({"direct_num_workers": workers} if workers else {})},

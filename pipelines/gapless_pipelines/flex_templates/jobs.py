@@ -62,7 +62,7 @@ def _stream(document: Document, settings: Settings) -> Prepared:
 
 def _job_and_engine(document: Document, settings: Settings) -> tuple[Job, EngineOptions]:
     job = job_of(document, Path(settings.job_file))
-    engine = job.engine(settings.arguments, launching=True)
+    engine = job.engine(settings.arguments, launching=True, shared_folder=settings.shared_folder)
     _refuse_unshared(document, settings, engine)
     return job, engine
 

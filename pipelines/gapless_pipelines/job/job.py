@@ -107,12 +107,30 @@ class Job:
         stream = self.config.stream
         return Polling(every=stream.poll, longest=stream.longest, look_every=stream.look)
 
-    def engine(self, arguments: Sequence[str] = (), *, launching: bool = False) -> EngineOptions:
+    def engine(
+        self, arguments: Sequence[str] = (), *, launching: bool = False, shared_folder: str | None = None
+    ) -> EngineOptions:
         """What runs the job: by `pipeline_options`, and by `arguments` as they stand after `--` on a command line.
 
-        `launching`: it is about to be started, so that nothing may be missing any more. Raises InvalidConfiguration."""
-        from gapless_pipelines.options import engine_options
+        `launching`: it is about to be started, so that nothing may be missing any more. `shared_folder` stands for the file's
+        own. Raises InvalidConfiguration, also where files would be written on machines of which each has its own folders."""
+        from gapless_pipelines.findings import InvalidConfiguration
+        from gapless_pipelines.options import engine_options, workers_elsewhere
+        from gapless_pipelines.placement import unshared_findings
 
-        return engine_options(
+        engine = engine_options(
             self.config.pipeline_options, arguments, store_url=self.store.url, launching=launching
         )
+        if workers_elsewhere(engine):
+            shared = shared_folder or self.config.shared_folder
+            findings = [*unshared_findings(str(self.path), self._folders(), shared)]
+            if findings:
+                raise InvalidConfiguration(findings)
+        return engine
+
+    def _folders(self) -> dict[str, Path]:
+        """The folders that the job writes, by the key that names them."""
+        found = {"effect": self.folder / self.config.effect.path}
+        if self.config.dead_letters is not None:
+            found["dead_letters"] = self.folder / self.config.dead_letters.path
+        return found

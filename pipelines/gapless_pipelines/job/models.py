@@ -23,6 +23,16 @@ def _checked_folder(path: str) -> str:
 Folder = Annotated[str, Field(min_length=1), AfterValidator(_checked_folder)]
 """A local folder, absolute or relative to the current one."""
 
+
+def _checked_shared_folder(path: str) -> str:
+    if not path.startswith("/"):
+        raise PydanticCustomError("path", "is relative; an absolute path, the same on every worker")
+    return path
+
+
+SharedFolder = Annotated[Folder, AfterValidator(_checked_shared_folder)]
+"""A folder that all workers see at the same path."""
+
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 
 
@@ -126,4 +136,10 @@ class JobConfig(BasicsConfig):
         dict[str, JsonValue],
         Field(default_factory=dict, description="runner, and Apache Beam's pipeline options by name"),
     ]
+    shared_folder: Annotated[
+        SharedFolder | None,
+        Field(
+            description="a folder that all workers share, as a mount is: asked where they run on other machines"
+        ),
+    ] = None
     split: NotBuilt = None

@@ -41,6 +41,7 @@ membership: {on_change: hold}
 store: {url: "sqlite:///progress.db"}
 pipeline_options: {runner: local, direct_num_workers: 2}
 stream: {poll: 2s, longest: 20s, look: 1m}
+shared_folder: /mnt/shared
 """
 ENVIRONMENT = {"ORDERS_URL": "http://127.0.0.1:8080/v1", "LIMIT": "7", "NAME": "orders_2"}
 

@@ -390,5 +390,5 @@ def test_a_finding_is_one_line_whatever_the_key_holds(load: Callable[[str], Job]
     with pytest.raises(InvalidConfiguration) as caught:
         load(good + '"two\\nlines": 1\n')
 
-    assert str(caught.value).startswith('job.yaml:34: "two\\nlines": unknown key')
+    assert str(caught.value).startswith('job.yaml:35: "two\\nlines": unknown key')
     assert len(str(caught.value).splitlines()) == 1
