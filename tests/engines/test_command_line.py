@@ -14,11 +14,12 @@ from worker_pool import WorkerPool
 from engines import BY_NAME
 
 ENDS_WITHIN = 120
+GAPLESS = (sys.executable, "-m", "gapless_pipelines.cli")
 
 
 def gapless(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "gapless_pipelines.cli", *arguments],
+        [*GAPLESS, *arguments],
         capture_output=True,
         text=True,
         timeout=ENDS_WITHIN,
@@ -67,19 +68,18 @@ def test_sqlite_is_refused_where_workers_are_elsewhere_before_anything_is_writte
     assert "pages" not in site.stats(), "nothing was read"
 
 
-def test_a_stream_on_prism_follows_and_ends_when_it_is_asked_to(make_site, streaming_engine, prism, tmp_path):
-    site = make_site(
-        IN_PLACE, streaming_engine, knobs=GROWING, stream={"poll": "200ms", "longest": "1s", "look": "2s"}
-    )
+@pytest.mark.prism
+@pytest.mark.postgres
+def test_a_stream_on_prism_with_a_pool_of_worker_processes(make_site, prism, tmp_path):
+    engine = BY_NAME["prism_external"]
+    site = make_site(IN_PLACE, engine, knobs=GROWING, stream={"poll": "200ms", "longest": "1s", "look": "2s"})
     with ExitStack() as stack:
-        pool = WorkerPool(tmp_path, {}) if streaming_engine.apart else None
-        if pool is not None:
-            stack.callback(pool.close)
-            pool.wait_until_it_listens()
-        flags = streaming_engine.flags(prism, pool.port if pool else None)
+        pool = WorkerPool(tmp_path, {})
+        stack.callback(pool.close)
+        pool.wait_until_it_listens()
         log = stack.enter_context(site.log.open("wb"))
         streaming = subprocess.Popen(
-            [sys.executable, "-m", "gapless_pipelines.cli", "stream", str(site.job), "--", *flags],
+            [*GAPLESS, "stream", str(site.job), "--", *engine.flags(prism, pool.port)],
             stderr=log,
             # In a group of its own: Prism, which it starts, is to end with it.
             start_new_session=True,

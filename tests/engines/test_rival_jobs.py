@@ -18,12 +18,6 @@ def first_at_the_gate(site, engine: Engine) -> EngineRun:
     return run
 
 
-def fenced(site, number: int) -> bool:
-    """Every chain is the run's of that number."""
-    now = site.oracle.look()
-    return now is not None and {chain.fencing_token for chain in now.chains.values()} == {number}
-
-
 @pytest.mark.prism
 @pytest.mark.postgres
 @pytest.mark.parametrize("way", WAYS)
@@ -33,7 +27,7 @@ def test_of_two_jobs_on_one_scope_the_later_one_reads_on_and_the_rows_are_right(
     site = make_site(way, first, second, knobs=GATED, target_rows=20)
     older = first_at_the_gate(site, first)
     newer = site.start(second)
-    site.wait_until(lambda: fenced(site, 2))
+    site.wait_until(lambda: site.belongs_to(2))
     site.release()
     # Neither is an error to its engine: who is fenced has nothing more to do.
     assert newer.ended() == 0, site.said()
@@ -51,7 +45,7 @@ def test_a_job_that_outlives_its_submitter_is_fenced_by_the_run_that_goes_on(mak
     left = first_at_the_gate(site, abandoned)
     left.submitter.kill()
     newer = site.start(here)
-    site.wait_until(lambda: fenced(site, 2))
+    site.wait_until(lambda: site.belongs_to(2))
     before = site.stats()["pages"]
     site.release()
     assert newer.ended() == 0, site.said()

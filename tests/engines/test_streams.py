@@ -1,5 +1,7 @@
 """A stream over an API that grows: it follows, asks seldom while nothing comes, and what it leaves any run goes on with."""
 
+from dataclasses import replace
+
 import pytest
 from engine_pipeline import STEPS, WAYS
 from engine_site import GROWING
@@ -53,11 +55,14 @@ def test_a_stream_asks_seldom_while_nothing_comes(make_site, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_a_batch_takes_over_from_a_stream_and_reads_what_is_there(make_site, way):
     stream, batch = BY_NAME["prism_external"], BY_NAME["local_8"]
-    site = make_site(way, stream, batch, knobs=GROWING, target_rows=20)
+    site = make_site(way, stream, batch, knobs=replace(GROWING, gate=100), target_rows=20)
     streaming = site.start(stream, POLLING)
     site.wait_until(lambda: site.reached(60))
     site.ask("grow?by=100")
-    site.run(batch)
+    reading = site.start(batch)
+    site.wait_until(lambda: site.belongs_to(2))
+    site.release()
+    assert reading.ended() == 0, site.said()
     streaming.close()
     now = site.judge_the_end()
     assert {chain.fencing_token for chain in now.chains.values()} == {2}

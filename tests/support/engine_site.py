@@ -91,6 +91,11 @@ class EngineSite(HostileSite):
             )
             time.sleep(0.05)
 
+    def belongs_to(self, number: int) -> bool:
+        """Every chain is the run's of that number."""
+        now = self.oracle.look()
+        return now is not None and {chain.fencing_token for chain in now.chains.values()} == {number}
+
     def reached(self, events: int) -> bool:
         """The frontier has passed the first so many events of each partition; with all of them, its chains have ended."""
         now = self.oracle.look()
