@@ -9,19 +9,22 @@ from apache_beam import pvalue
 from apache_beam.coders import Coder
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from apache_beam.options.pipeline_options import DirectOptions
+from apache_beam.pipeline import AppliedPTransform
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.typehints.decorators import IOTypeHints
 from apache_beam.utils.timestamp import Duration
 
 from gapless.paging.source import Source, following
-from gapless.plan import plan_run, policy_in_force
+from gapless.plan import plan_run, policy_in_force, scope_identity
 from gapless.polling import Polling
 from gapless.reading_dofn import ReadingDoFn
 from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import current_run
+from gapless.settling.planned_here import another_source
 from gapless.state_format import OffsetRangeCoder
-from gapless.store.records import MembershipPolicy
+from gapless.store.records import MembershipPolicy, ScopeIdentity
+from gapless.store.scopes import fingerprint
 from gapless.store_ref import StoreRef, store_ref
 from gapless.stream_format import WatchStateCoder
 from gapless.stream_tracker import StateTracker
@@ -74,6 +77,11 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         """The run that this begins."""
         return self._request.run_id
 
+    @property
+    def identity(self) -> ScopeIdentity:
+        """Of the source that this plans for."""
+        return scope_identity(self._source)
+
     def default_type_hints(self) -> IOTypeHints:
         # Beam reads them from `expand` and warns at a result that is a tuple of collections; each has its own type.
         return IOTypeHints.empty()
@@ -99,6 +107,31 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         tasks = planned_tasks | "Hand out" >> beam.ParDo(hand_out).with_output_types(ReadTask)
         # Spreads the chains over the workers: without it they are fused into the one bundle of the plan.
         return Planned(tasks | "Spread" >> beam.Reshuffle(), progress)
+
+
+def plans_upstream(collection: PCollection[Any]) -> list[PlanPartitions]:
+    """Every `PlanPartitions` that this collection comes from."""
+    plans: list[PlanPartitions] = []
+    seen: set[AppliedPTransform] = set()
+    ahead = [collection.producer]
+    while ahead:
+        applied = ahead.pop()
+        if applied is None or applied in seen:
+            continue
+        seen.add(applied)
+        if isinstance(applied.transform, PlanPartitions):
+            plans.append(applied.transform)
+        ahead += [applied.parent, *(one.producer for one in applied.inputs)]
+    return plans
+
+
+def require_same_source(tasks: PCollection[ReadTask], source: Source) -> None:
+    """Raises ConfigurationError where these chains were planned for another source, before anything runs."""
+    identity = scope_identity(source)
+    for plan in plans_upstream(tasks):
+        planned = plan.identity
+        if planned.scope != identity.scope or fingerprint(planned) != fingerprint(identity):
+            raise another_source(planned.scope, identity.scope)
 
 
 def _hands_out_in_turns(pbegin: PBegin) -> bool:

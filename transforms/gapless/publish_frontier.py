@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 import apache_beam as beam
-from apache_beam.pipeline import AppliedPTransform
 from apache_beam.pvalue import PCollection
 
 from gapless import state_format  # noqa: F401 - registers the coders of what comes and goes
 from gapless.explain import explain
-from gapless.plan_partitions import PlanPartitions
+from gapless.plan_partitions import plans_upstream
 from gapless.progress_merge import FrontierHint
 from gapless.settling.local_run import current_run
 from gapless.settling.publisher import Publisher
@@ -37,18 +36,7 @@ class PublishFrontier(beam.PTransform[PCollection[FrontierHint], PCollection[Fro
 
 def _runs_upstream(collection: PCollection[FrontierHint]) -> tuple[str, ...]:
     """The runs of every `PlanPartitions` that this collection comes from."""
-    runs: set[str] = set()
-    seen: set[AppliedPTransform] = set()
-    ahead = [collection.producer]
-    while ahead:
-        applied = ahead.pop()
-        if applied is None or applied in seen:
-            continue
-        seen.add(applied)
-        if isinstance(applied.transform, PlanPartitions):
-            runs.add(applied.transform.run_id)
-        ahead += [applied.parent, *(one.producer for one in applied.inputs)]
-    return tuple(sorted(runs))
+    return tuple(sorted({plan.run_id for plan in plans_upstream(collection)}))
 
 
 class _Publish(beam.DoFn):

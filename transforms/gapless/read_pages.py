@@ -12,16 +12,18 @@ from apache_beam.utils.timestamp import Duration
 from gapless import page_format  # noqa: F401 - registers the coders of what goes out
 from gapless.effects.protocol import Step, no_step
 from gapless.emitted_page import EmittedPage
+from gapless.errors import ConfigurationError
 from gapless.page_restriction import Claim
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source, following
-from gapless.plan_partitions import Planned
+from gapless.plan_partitions import Planned, require_same_source
 from gapless.polling import Polling
 from gapless.reading_dofn import ChainRestrictions, ReadingDoFn
 from gapless.settling.emit_chain import emit_chain
 from gapless.settling.emit_stream import EmittingStream
 from gapless.settling.emitting import EmittingWorker, as_planned
 from gapless.settling.heartbeat import beating
+from gapless.settling.planned_here import PlannedHere
 from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.shared_feeds import SharedFeeds, shared_feeds
 from gapless.settling.stream_calls import slice_among
@@ -99,8 +101,15 @@ class ReadPages(beam.PTransform[Planned, PCollection[EmittedPage]]):
         return IOTypeHints.empty()
 
     def expand(self, planned: Planned) -> PCollection[EmittedPage]:
+        if not isinstance(planned, tuple) or len(planned) != 2:
+            raise ConfigurationError(
+                "what is read is a whole plan, with its tasks and its progress",
+                where=self.label,
+                remedy="pipeline | PlanPartitions(source, store) | ReadPages(source, store)",
+            )
         tasks, progress = planned
         require_same_kind(tasks, self._polling)
+        require_same_source(tasks, self._emit.source)
         if self._polling is None:
             reader: beam.DoFn = _EmitChain(self._emit, self._max_open_pages or MAX_OPEN_PAGES)
         else:
@@ -126,6 +135,7 @@ class _EmitChain(ReadingDoFn):
     def __init__(self, emit: EmitPages, max_open_pages: int) -> None:
         self._emit = emit
         self._max_open_pages = max_open_pages
+        self._planned = PlannedHere()
         self._worker: EmittingWorker | None = None
 
     def process(
@@ -134,6 +144,7 @@ class _EmitChain(ReadingDoFn):
         with self.in_use, beating(self._emit.store, element.run_id):
             if self._worker is None:
                 self._worker = self._emit.worker(FeedPool(self._emit.source.open), Failures())
+            self._planned.require(element, self._worker.store, self._emit.source)
             yield from emit_chain(
                 self._worker, element, lambda: self._may_go_on(tracker), self._max_open_pages
             )
@@ -156,6 +167,7 @@ class _EmitStream(ReadingDoFn):
         self._emit = emit
         self._polling = polling
         self._max_open_pages = max_open_pages
+        self._planned = PlannedHere()
         self._stream: EmittingStream | None = None
         self._shared: SharedFeeds | None = None
 
@@ -187,6 +199,7 @@ class _EmitStream(ReadingDoFn):
             self._shared = shared_feeds(task.run_id, self._emit.source)
             worker = self._emit.worker(self._shared.feeds, self._shared.failures)
             self._stream = EmittingStream(worker, self._polling, self._max_open_pages)
+        self._planned.require(task, self._stream.worker.store, self._emit.source)
         return self._stream
 
     def close(self) -> None:

@@ -14,11 +14,13 @@ from gapless.effects.protocol import Effect, Step, no_step
 from gapless.page_restriction import Claim
 from gapless.paging.readahead import FeedPool
 from gapless.paging.source import Source, following
+from gapless.plan_partitions import require_same_source
 from gapless.polling import Polling
 from gapless.reading_dofn import ChainRestrictions, ReadingDoFn
 from gapless.settling.heartbeat import beating
 from gapless.settling.local_run import LocalRun, current_run
 from gapless.settling.open_run import DeadLetterEffect
+from gapless.settling.planned_here import PlannedHere
 from gapless.settling.publisher import Publisher
 from gapless.settling.retrying import Failures, RetryPolicy
 from gapless.settling.settle import settle_chain
@@ -61,8 +63,10 @@ class SettleInPlace:
     on_step: Step = no_step
 
     def worker(self, task: ReadTask, feeds: FeedPool, failures: Failures, *, called_again: bool) -> Worker:
-        """Open the rest. Raises ConfigurationError (an unset secret) or StoreError."""
+        """Open the rest. Raises ConfigurationError (an unset secret, another source than the plan's) or StoreError."""
         store = self.store.open(patient=True)
+        # Before an effect is opened: it may write.
+        PlannedHere().require(task, store, self.source)
         return Worker(
             source=self.source,
             effect=self.effect.open(task.scope, task.domain, store.schema_store(task.scope)),
@@ -95,6 +99,7 @@ class SettlePages(beam.PTransform[PCollection[ReadTask], Read]):
 
     def expand(self, tasks: PCollection[ReadTask]) -> Read:
         require_same_kind(tasks, self._polling)
+        require_same_source(tasks, self._settle.source)
         if self._polling is None:
             reader: beam.DoFn = _SettleChain(self._settle)
         else:
@@ -119,6 +124,7 @@ class _SettleChain(ReadingDoFn):
 
     def __init__(self, settle: SettleInPlace) -> None:
         self._settle = settle
+        self._planned = PlannedHere()
         self._worker: Worker | None = None
         self._run: LocalRun | None = None
 
@@ -147,6 +153,7 @@ class _SettleChain(ReadingDoFn):
             feeds = run.feeds if run else FeedPool(self._settle.source.open)
             failures = run.failures if run else Failures()
             self._worker = self._settle.worker(task, feeds, failures, called_again=run is not None)
+        self._planned.require(task, self._worker.store, self._settle.source)
         return self._worker
 
     def _may_go_on(self, tracker: Any) -> bool:
@@ -173,6 +180,7 @@ class _SettleStream(ReadingDoFn):
     def __init__(self, settle: SettleInPlace, polling: Polling) -> None:
         self._settle = settle
         self._polling = polling
+        self._planned = PlannedHere()
         self._worker: Worker | None = None
         self._shared: SharedFeeds | None = None
 
@@ -208,6 +216,7 @@ class _SettleStream(ReadingDoFn):
             self._worker = self._settle.worker(
                 task, self._shared.feeds, self._shared.failures, called_again=True
             )
+        self._planned.require(task, self._worker.store, self._settle.source)
         return self._worker
 
     def _claim(self, tracker: Any) -> Callable[[], bool]:

@@ -24,7 +24,9 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from gapless import metrics
 from gapless.clock import Clock, SystemClock
+from gapless.emitted_page import EmittedPage
 from gapless.page_format import LogEntryCoder, LogHead, LogHeadCoder
+from gapless.settling.planned_here import PlannedHere
 from gapless.store import Store
 from gapless.store_ref import StoreRef
 from gapless.tracking.chain_tracking import ChainTracking, Intake
@@ -71,6 +73,7 @@ class _TrackOpenPages(beam.DoFn):
         self._clock = clock or SystemClock()
         self._store: Store | None = None
         self._promoter: Promoter | None = None
+        self._planned = PlannedHere()
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._touched: set[str] = set()
         self._bundle = 0
@@ -89,6 +92,8 @@ class _TrackOpenPages(beam.DoFn):
         key, entry = element
         known = self._at_hand(key, entry.chain, head.read(), log, timestamp)
         promoter = self._opened()
+        if isinstance(entry.said, EmittedPage) and self._store is not None:
+            self._planned.require(entry.said.task, self._store)
         if known.tracking.is_behind(entry.said):
             promoter.reread(known.tracking)
         intake = known.tracking.take(entry.said)

@@ -45,6 +45,18 @@ class Runs(StoreBase):
 
         return self._database.write(work)
 
+    def require_run(self, scope: str, run_id: str, number: int) -> None:
+        """Raises StoreError where the store has numbered no such run of the scope: it was planned in another one."""
+        column = schema.run.c
+        known = sa.select(column.scope, column.number).where(column.run_id == run_id)
+        row = self._database.read(lambda connection: connection.execute(known).one_or_none())
+        if row is None or tuple(row) != (scope, number):
+            raise StoreError(
+                f"run {number} of scope {scope!r} was planned in another store: its chains are none of this one",
+                where=self._database.where,
+                remedy="give all transforms of a scope the store that PlanPartitions has",
+            )
+
     def heartbeat(self, run_id: str) -> bool:
         """Say that the run is alive; whether it has not been ended. One that was ended stays so, however late this comes.
 
