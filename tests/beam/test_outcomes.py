@@ -51,6 +51,20 @@ def test_dead_letters_keep_the_data_exactly() -> None:
     assert letter == LetterOf("a", 1, "no", '{"n":1180591620717411303424,"x":null}')
 
 
+@pytest.mark.parametrize("reason", [None, ValueError("no such account"), 3])
+def test_a_reason_is_a_text(reason) -> None:
+    with pytest.raises(TypeError, match="the reason why event 'a' is given up on is a text"):
+        delivered(PAGE, but={"a": reason})
+
+
+def test_one_text_is_not_taken_for_many_ids() -> None:
+    with pytest.raises(TypeError, match="event ids are a tuple"):
+        Outcome("s", 1, "a", "e-1", number=0)
+    for say in (lambda: delivered(PAGE, "ab"), lambda: left_out(PAGE, "ab")):
+        with pytest.raises(TypeError, match="event ids are several"):
+            say()
+
+
 @pytest.mark.parametrize(("number", "of"), [(2, 2), (-1, 2), (0, 0)])
 def test_a_part_is_one_of_so_many(number: int, of: int) -> None:
     with pytest.raises(ValueError, match="a part is one of"):

@@ -9,12 +9,13 @@ from emitted_pages import Deliver, Emit
 from scripted_universe import SCOPE
 
 import gapless
-from gapless import CombineFrontier, PublishFrontier, TrackPartitions
+from gapless import CombineFrontier, PlanPartitions, PublishFrontier, ReadPages, TrackPartitions
 from gapless.audit.auditing import audit
 from gapless.emitted_page import EmittedPage, Outcome
 from gapless.errors import ConfigurationError
 from gapless.plan import plan_run
 from gapless.store import open_store
+from gapless.testing import ScriptedPage, ScriptedSource
 from gapless.updates import PlanRequest
 
 
@@ -79,3 +80,36 @@ def test_what_has_a_state_stands_behind_a_shuffle_of_its_own() -> None:
     (given,) = track.inputs.values()
     producers = [each.unique_name for each in transforms if given in each.outputs.values()]
     assert any("TrackPartitions/Apart" in name for name in producers)
+
+
+@pytest.mark.parametrize("given", ["a plan", "tasks to read"])
+def test_what_is_no_collection_of_pages_is_refused_by_a_clear_error(given: str) -> None:
+    pipeline = beam.Pipeline()
+    source, store = ScriptedSource({"p0": {None: ScriptedPage()}}), "sqlite:///nowhere.db"
+    plan = pipeline | PlanPartitions(source, store)
+    outcomes = pipeline | "Outcomes" >> beam.Create([], reshuffle=False).with_output_types(Outcome)
+    with pytest.raises(ConfigurationError, match="not Planned" if given == "a plan" else "a whole plan"):
+        _ = (
+            (plan, outcomes) | TrackPartitions(store)
+            if given == "a plan"
+            else plan.tasks | ReadPages(source, store)
+        )
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ([None], "holds outcomes, not NoneType"),
+        ([("key", Outcome("s", 1, "a", None, number=0))], "holds outcomes, not tuple"),
+        ([Outcome("s", 1, "a", ("e",))], "names no number"),
+    ],
+)
+def test_what_is_no_outcome_of_a_page_is_refused_by_a_clear_error(
+    said: list[Any], message: str, sqlite_url: str
+) -> None:
+    pipeline = beam.Pipeline("FnApiRunner")
+    pages = pipeline | "Pages" >> beam.Create([], reshuffle=False).with_output_types(EmittedPage)
+    outcomes = pipeline | "Outcomes" >> beam.Create(said, reshuffle=False).with_output_types(Any)
+    _ = (pages, outcomes) | TrackPartitions(sqlite_url)
+    with pytest.raises((TypeError, ValueError), match=message):
+        pipeline.run()

@@ -9,10 +9,11 @@ from scripted_universe import SCOPE, end_of, source_of, universe
 from tracked_chains import TrackedChains
 
 from gapless.audit.auditing import audit
-from gapless.emitted_page import EmittedPage, ReaderStop
+from gapless.emitted_page import EmittedPage, Outcome, ReaderStop
 from gapless.outcomes import dead_lettered, delivered, left_out, part
 from gapless.paging.chain import PageViolation
 from gapless.progress import Assertion, Bound, ChainState, Terminal
+from gapless.testing import ScriptedPage, ScriptedSource
 from gapless.testing.keyed_driver import BundleLost
 from gapless.track_open_pages import LOOK_SECONDS
 
@@ -384,3 +385,42 @@ def test_an_outcome_of_what_is_no_page_says_nothing(chains: Any) -> None:
     stop = stop_at(chains.read("p0", "r")[0], ChainState.HELD)
     chains.bundle(delivered(stop))
     assert chains.driver.state_entries() == 0
+
+
+@pytest.mark.parametrize("said", ["number", "all by number", "read through"])
+def test_an_outcome_built_by_hand_may_come_before_its_page(chains: Any, said: str) -> None:
+    page = chains.read("p0", "r")[0]
+    least = Outcome(SCOPE, page.task.chain, page.attempt, tuple(page.ids), number=page.number)
+    outcome = {
+        "number": least,
+        "all by number": replace(least, event_ids=None),
+        "read through": replace(least, number=None, read_through=page.positions[-1]),
+    }[said]
+    chains.bundle(outcome)
+    chains.bundle(page)
+    assert chains.row("p0").sequence == 1
+
+
+def test_the_outcome_of_a_page_without_events_leaves_nothing_behind(sqlite_url: str) -> None:
+    pages = {None: ScriptedPage([], next="t1", certificate=Bound.through(3)), "t1": ScriptedPage([("a", 4)])}
+    chains = TrackedChains(sqlite_url, ScriptedSource({"p0": pages}, scope=SCOPE))
+    empty, page = chains.read("p0", "r")
+    chains.bundle(delivered(empty))
+    chains.bundle(empty, delivered(empty))
+    chains.bundle(delivered(empty))
+    assert chains.row("p0").sequence == 1
+    chains.bundle(page, delivered(page))
+    assert chains.row("p0").state is ChainState.ENDED
+    assert chains.driver.state_entries() == 0
+    chains.close()
+
+
+def test_whoever_waits_for_parts_of_an_outcome_says_which_have_come(chains: Any) -> None:
+    page = chains.read("p0", "r")[0]
+    chains.bundle(page, part(delivered(page), 0, of=2), part(delivered(page), 1, of=3))
+    chains.driver.fire(end_of_window=True)
+    blocker = chains.row("p0").blocker
+    assert (blocker.event_id, blocker.hint) == (
+        page.ids[0],
+        "of its outcome the pipeline has only said part 0 of 2, 1 of 3 (and 2 more events of its page)",
+    )

@@ -80,12 +80,20 @@ class EmittedPage:
 
 @dataclass(frozen=True, slots=True)
 class LetterOf:
-    """A dead-lettered event with what is kept of it: `payload` is lossless JSON text."""
+    """A dead-lettered event with what is kept of it: `payload` is lossless JSON text.
+
+    Raises TypeError for a reason that is no text."""
 
     event_id: str
     position: Position
     reason: str
     payload: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reason, str):
+            raise TypeError(
+                f"the reason why event {self.event_id!r} is given up on is a text, not {self.reason!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +102,8 @@ class Outcome:
 
     `event_ids` None: every event of the attempt. `part` (i, n): this is the i-th of n outcomes (from 0) that make one; an event
     is settled when all of its n parts are. `letters` are those of the events that were given up on, the others are delivered.
-    `read_through` is the highest position of the page they came with (None: it had no events), `number` that page's. An attempt
-    "" is none: it says nothing."""
+    `read_through` is the highest position of the page they came with (None: it had no events), `number` that page's: they tell
+    whether the page may still come, and one of them is needed. An attempt "" is none: it says nothing."""
 
     scope: str
     chain: int
@@ -107,6 +115,8 @@ class Outcome:
     number: int | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.event_ids, str):
+            raise TypeError(f"event ids are a tuple of them, not the text {self.event_ids!r}")
         number, of = self.part
         if not 0 <= number < of:
             raise ValueError(f"a part is one of 0 to {of - 1} of at least one, not {number} of {of}")

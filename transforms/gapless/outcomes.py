@@ -26,7 +26,7 @@ def delivered(
     """These events of the page have been applied, durably; without `ids` every one of them.
 
     `but` are those that were given up on, id -> reason: their data is kept as dead letters. Raises ValueError for an id that the
-    page does not have.
+    page does not have, TypeError for ids or a reason of another type.
 
     >>> page = example_page()
     >>> delivered(page).event_ids is None, delivered(page, ["a"]).event_ids
@@ -37,7 +37,7 @@ def delivered(
     letters = _letters(page, but or {})
     if ids is None:
         return _outcome(page, None, letters)
-    return _outcome(page, _known(page, (*ids, *(but or {}))), letters)
+    return _outcome(page, (*_known(page, ids), *_known(page, but or {})), letters)
 
 
 def dead_lettered(page: EmittedPage, reasons: Mapping[str, str]) -> Outcome:
@@ -102,6 +102,9 @@ def _outcome(page: EmittedPage, ids: tuple[str, ...] | None, letters: tuple[Lett
 
 
 def _known(page: EmittedPage, ids: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(ids, str):
+        # Its letters may be ids of the page, too.
+        raise TypeError(f"event ids are several, not the text {ids!r}: [{ids!r}]")
     wanted = tuple(dict.fromkeys(ids))
     there = _seen(page)[0]
     for event_id in wanted:

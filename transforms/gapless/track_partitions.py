@@ -60,11 +60,17 @@ class TrackPartitions(beam.PTransform[Any, PCollection[PartitionProgress]]):
         self, store: StoreRef, pages: PCollection[EmittedPage], outcomes: PCollection[Outcome]
     ) -> PCollection[PartitionProgress]:
         for collection in (pages, outcomes):
+            if not isinstance(collection, PCollection):
+                raise ConfigurationError(
+                    f"pages and outcomes are tracked, each a collection, not {type(collection).__name__}",
+                    where=self.label,
+                    remedy="(pages, outcomes) | TrackPartitions(store), the pages being what ReadPages returns",
+                )
             if not collection.windowing.is_default():
                 raise ConfigurationError(
                     "pages and outcomes are tracked in the global window, with its default trigger",
                     where=self.label,
-                    remedy="put what is windowed beside them, not in between",
+                    remedy="outcomes | beam.WindowInto(window.GlobalWindows()), after what is windowed",
                 )
         track = TrackInBatch if pages.is_bounded and outcomes.is_bounded else TrackInStream
         told = pages | "Told" >> beam.FlatMap(_told).with_output_types(PartitionProgress)
@@ -86,6 +92,8 @@ def _keyed(progress: PartitionProgress) -> tuple[str, PartitionProgress]:
 
 
 def _told(page: EmittedPage) -> Iterable[PartitionProgress]:
+    if not isinstance(page, EmittedPage):
+        raise TypeError(f"the first collection to track holds the pages, not {type(page).__name__}")
     return () if page.progress is None else (page.progress,)
 
 
@@ -95,6 +103,13 @@ def _keyed_page(page: EmittedPage) -> Iterator[tuple[str, LogEntry]]:
 
 
 def _keyed_outcome(outcome: Outcome) -> tuple[str, LogEntry]:
+    if not isinstance(outcome, Outcome):
+        # Reached where the collection has no type, or another one than its elements.
+        raise TypeError(f"the second collection to track holds outcomes, not {type(outcome).__name__}")
+    if outcome.attempt and outcome.number is None and outcome.read_through is None:
+        raise ValueError(
+            f"an outcome says of which page it is: attempt {outcome.attempt!r} names no number; Outcome(..., number=page.number)"
+        )
     entry = LogEntry(outcome)
     return entry.key, entry
 

@@ -22,7 +22,7 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "unsettled_event": (
         "an event has no terminal outcome",
-        "its effect succeeds at the next run, or `gapless skip PARTITION EVENT --reason ...` dead-letters it",
+        "it is delivered at the next run, or `gapless skip PARTITION EVENT --reason ...` dead-letters it",
     ),
     "source_unavailable": (
         "the source gave no usable answer",

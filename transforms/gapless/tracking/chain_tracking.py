@@ -214,6 +214,10 @@ class ChainTracking:
                 return page, self._open.missing(page)
         return None
 
+    def parts_of(self, page: EmittedPage, event: str) -> Sequence[tuple[int, int]]:
+        """Those parts (i, n) that have come of an outcome which is not whole."""
+        return self._open.parts_of(page.attempt, event)
+
     def unsettled_events(self) -> set[str]:
         """The events of all open pages that have no outcome there."""
         return {event for page in self._open for event, _ in self._open.missing(page)}
@@ -256,7 +260,7 @@ class ChainTracking:
         return Intake.KEPT
 
     def _take_outcome(self, outcome: Outcome) -> Intake:
-        if not outcome.attempt or (outcome.read_through is None and outcome.event_ids is None):
+        if not outcome.attempt:
             return Intake.REPEATED
         if outcome.attempt in self._open:
             return Intake.KEPT if self._open.apply(outcome) else Intake.REPEATED

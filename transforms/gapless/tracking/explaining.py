@@ -11,6 +11,9 @@ from gapless.tracking.chain_tracking import ChainTracking
 MOST_RECEIPTS: Final = 50_000
 """So many outcomes of open pages are made durable by themselves; what is beyond comes to the pipeline again in the next run."""
 
+MOST_PARTS: Final = 8
+"""So many parts of an outcome are named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -27,17 +30,31 @@ def waiting_of(tracking: ChainTracking) -> Waiting | None:
     found = tracking.waits_for()
     if found is None:
         return None
-    missing = found[1]
+    page, missing = found
     event, position = missing[0]
     more = f" (and {len(missing) - 1} more events of its page)" if len(missing) > 1 else ""
     blocker = Blocker(
         code="unsettled_event",
-        hint=f"the pipeline has said no outcome of it{more}",
+        hint=f"{_said(tracking.parts_of(page, event))}{more}",
         event_id=event,
         position=position,
     )
     receipts, letters = _receipts(tracking)
     return Waiting(blocker, receipts, letters)
+
+
+def _said(parts: Sequence[tuple[int, int]]) -> str:
+    """What has been said of an event that has no outcome.
+
+    >>> _said([]), _said([(0, 2), (1, 3)])
+    ('the pipeline has said no outcome of it', 'of its outcome the pipeline has only said part 0 of 2, 1 of 3')
+    """
+    if not parts:
+        return "the pipeline has said no outcome of it"
+    come = ", ".join(f"{number} of {of}" for number, of in parts[:MOST_PARTS])
+    return (
+        f"of its outcome the pipeline has only said part {come}{', ...' if len(parts) > MOST_PARTS else ''}"
+    )
 
 
 def _receipts(tracking: ChainTracking) -> tuple[dict[str, str], list[DeadLetter]]:

@@ -132,6 +132,11 @@ class OpenAttempts:
         """Event id -> outcome, of those events that have one."""
         return self._ledger.settled_of(attempt)
 
+    def parts_of(self, attempt: str, event: str) -> Sequence[tuple[int, int]]:
+        """Those parts (i, n) of the event's outcome that have come, where it has none yet."""
+        parts = self._parts.get(attempt)
+        return () if parts is None else parts.of(event)
+
     def letters_of(self, attempt: str) -> list[LetterOf]:
         """Its dead letters. An event that was delivered before it was given up on is none."""
         return [

@@ -48,6 +48,13 @@ class Parts:
         """Whether all parts have come for every event of the attempt."""
         return any(come == (1 << of) - 1 for of, come in self._whole.items())
 
+    def of(self, event: str) -> list[tuple[int, int]]:
+        """The parts (i, n) that have come for this event."""
+        return sorted(
+            {one.part for one in self.said if one.event_ids is None or event in one.event_ids},
+            key=lambda part: (part[1], part[0]),
+        )
+
     def complete(self, events: Iterable[str]) -> list[str]:
         """Those of `events` for which all parts have come."""
         if self.whole:
