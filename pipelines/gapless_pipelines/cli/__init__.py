@@ -8,6 +8,7 @@
     *_command         one command each: its words, and what it prints; tables: partitions on a terminal
     checking          what `check` finds out
     backfill_display  what is seen while a backfill runs, by what run_progress counts; stopping: Ctrl-C and SIGTERM
+    leaving           how the process ends after an engine of other processes
     deferred          effects that are imported when they are opened
     logs              what libraries log and warn, kept off the terminal
 

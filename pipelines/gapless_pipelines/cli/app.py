@@ -27,6 +27,7 @@ from gapless_pipelines.cli import (
     wait_command,
 )
 from gapless_pipelines.cli.failures import exit_status_of
+from gapless_pipelines.cli.leaving import leave
 from gapless_pipelines.cli.logs import keep_quiet
 
 
@@ -95,5 +96,9 @@ def main() -> NoReturn:
     # The system's allocator gives memory back; Arrow's own keeps what its largest page ever took.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     keep_quiet()
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        leave(end)
+        raise
     raise AssertionError("the command line ends the process by itself")
