@@ -1,5 +1,6 @@
 """The tail of an HTTP chain: where a stream asks again, what it leaves out, and what it takes over from a bounded read."""
 
+import pickle
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -273,6 +274,25 @@ def test_a_late_event_among_those_that_follow_a_bound_is_a_violation_and_is_deli
             api.certify("eu", 9)
             opened.poll()
         assert reader.delivered[-1] == late
+
+
+@pytest.mark.parametrize("tail", ["last_page", "since"])
+def test_a_late_event_is_noticed_whichever_session_of_a_stream_meets_it_and_again_where_it_was_not_promoted(
+    tail: str,
+) -> None:
+    with GrowingApi(page=9, inclusive=True) as api:
+        api.add("eu", 1, 5)
+        api.certify("eu", 5)
+        view = source_of(api, tail).following()
+        with closing(view.open()) as one, closing(view.open()) as other:
+            token = one.fetch(EU, one.fetch(EU, None).next_token).next_token
+            late = api.add("eu", 5, 5)
+            met = other.fetch(EU, token)
+            assert met.ids == late
+            assert one.fetch(EU, token).ids == late, "the page was not promoted: it is fetched again"
+            assert other.fetch(EU, met.next_token).ids == [], "once it is promoted it is told no more"
+        with closing(pickle.loads(pickle.dumps(view)).open()) as elsewhere:
+            assert elsewhere.fetch(EU, token).ids == [], "another process takes it for one that was given"
 
 
 def test_a_dead_cursor_of_the_last_page_restarts_at_the_bound() -> None:

@@ -19,6 +19,7 @@ from gapless.paging.page import Page, Partition
 from gapless.paging.page_token import NO_CURSOR, PageToken, cursor_text, token_digest
 from gapless.paging.source import Assignment, Range
 from gapless.paging.source_text import source_text
+from gapless.paging.tail_memory import TailMemory
 from gapless.paging.template import Template, TemplateValueError
 from gapless.progress import Bound, Domain, ListDomain, Position, domain_from
 
@@ -67,6 +68,7 @@ class HttpSource:
         self._handoff = None if handoff is None else validated(HandoffConfig, handoff, where)
         self._range = range if isinstance(range, Range) else range_of(self._domain, range, where)
         self._follows = False
+        self._memory = TailMemory()
         self._check(where)
 
     @property
@@ -139,7 +141,7 @@ class HttpSource:
         later, in the way that `pages.tail` says. Raises ConfigurationError where that cannot be."""
         require_a_tail(self._config, f"the source of scope {self._scope!r}")
         view = copy.copy(self)
-        view._follows = True
+        view._follows, view._memory = True, TailMemory()
         return view
 
     def restart_token(self, bound: Bound) -> str | None:
@@ -166,7 +168,7 @@ class HttpSource:
 
     def open(self, clock: Clock | None = None) -> "HttpSession":
         """Resolve the secrets, here and now. Raises ConfigurationError where one is not there."""
-        return HttpSession(self, clock or SystemClock())
+        return HttpSession(self, clock or SystemClock(), self._memory)
 
     def __repr__(self) -> str:
         return f"HttpSource(scope={self._scope!r}, base_url={self._config.base_url!r})"
@@ -217,7 +219,7 @@ class HttpSession:
     """An open HttpSource: its connections and its resolved secrets. Used by one thread at a time; never
     pickled."""
 
-    def __init__(self, source: HttpSource, clock: Clock) -> None:
+    def __init__(self, source: HttpSource, clock: Clock, memory: TailMemory) -> None:
         config = source.config
         self._domain = source.domain
         self._pages_config = config.pages
@@ -227,6 +229,7 @@ class HttpSession:
             self._pages.cursor,
             source.domain,
             source.restart_position,
+            memory,
             follows=source.follows,
         )
         http = config.partitions.http

@@ -12,9 +12,8 @@ applies of such a page what its certificate covers, in which nothing is missing,
 events may still appear, to the next poll: also of a page that leads on, whose cursor would pass them by. A bounded
 read takes all, and whatever comes in front of that later comes in its turn."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gapless.errors import ConfigurationError, InvalidPage, PositionError
 from gapless.paging.http_client import Answer
@@ -22,27 +21,17 @@ from gapless.paging.http_config import HttpSourceConfig, TailMode
 from gapless.paging.http_cursor import CursorReader
 from gapless.paging.page import Page
 from gapless.paging.page_token import NO_CURSOR, PageToken, token_digest
+from gapless.paging.tail_memory import Seen, TailMemory
 from gapless.progress import Bound, Certificate, Domain, Position
 
 MOST_BEYOND = 10_000
 """Events that a token names one by one: of a longer last page nobody knows, later, which events were applied."""
-_MOST_REMEMBERED = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the poll that led to `token` saw: every event on the page, `ids`, and in the chain from position `whole_from` on
-    (None: on that page)."""
-
-    token: str
-    ids: frozenset[str]
-    whole_from: Position | None
 
 
 class TailReader:
     """Makes of a page as it was read what a bounded read, or where `follows` a stream, does with it. `mode` None: nobody knows
-    how to ask again. `restart` gives the position to ask from after a bound, as canonical text, or None. One session's:
-    remembers the last page of each chain, to tell events that have come late."""
+    how to ask again. `restart` gives the position to ask from after a bound, as canonical text, or None. `memory` is
+    what all sessions of a stream have seen, to tell events that have come late. One session's."""
 
     def __init__(
         self,
@@ -50,6 +39,7 @@ class TailReader:
         cursor: CursorReader,
         domain: Domain,
         restart: Callable[[Bound], str | None],
+        memory: TailMemory,
         *,
         follows: bool,
     ) -> None:
@@ -58,7 +48,7 @@ class TailReader:
         self._domain = domain
         self._restart = restart
         self._follows = follows
-        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._memory = memory
 
     def page(self, partition: str, page: Page, asked: PageToken, answer: Answer, where: str) -> Page:
         """`page` as read from `answer`; `asked` is its start token decoded, PageToken() at the chain's start."""
@@ -68,7 +58,7 @@ class TailReader:
         if self._is_open(page, after):
             return self._tail(partition, page, left, asked, after)
         if not page.end:
-            self._seen.pop(partition, None)
+            self._memory.polled(partition, page.start_token, page.next_token, None)
             token = self._next(page, asked, after)
             certificate = left.certificate
             if certificate is not None and after is not None and certificate.bound < after:
@@ -121,15 +111,13 @@ class TailReader:
         which is for the page loop to say."""
         if after is None and not asked.beyond:
             return page
-        seen = self._seen.get(partition)
-        if seen is not None and seen.token != page.start_token:
-            seen = None
+        seen = self._memory.before(partition, page.start_token)
         beyond = frozenset(asked.beyond)
         keep = []
         for index, (event_id, position) in enumerate(zip(page.ids, page.positions, strict=True)):
             applied = event_id in beyond
             if not applied and after is not None and after.covers(position):
-                applied = seen is None or event_id in seen.ids or not _is_whole(seen, position)
+                applied = seen is None or not seen.missed(event_id, position)
             if not applied:
                 keep.append(index)
         return _only(page, keep)
@@ -163,7 +151,7 @@ class TailReader:
             open_still = frozenset(page.ids) - _covered(page, reached)
             beyond = tuple(one for one in asked.beyond if one in open_still)
             token = self._token(page, asked, reached, beyond, asked.late + len(late)).encode()
-        self._remember(partition, page, asked, token)
+        self._memory.polled(partition, page.start_token, token, self._seen(page, asked, token))
         return replace(applied, next_token=token, end=False, caught_up=True)
 
     def _resume(self, page: Page, asked: PageToken, reached: Bound | None) -> str | None:
@@ -193,25 +181,17 @@ class TailReader:
         poll, or they cannot lie above an event of this page that does. Else the page is asked for again, as it is."""
         return asked.cursor is NO_CURSOR or any(reached.covers(position) for position in page.positions)
 
-    def _remember(self, partition: str, page: Page, asked: PageToken, token: str | None) -> None:
-        self._seen.pop(partition, None)
+    def _seen(self, page: Page, asked: PageToken, token: str | None) -> Seen | None:
+        """What is to be remembered of a page that was asked for with `asked` and led to `token`."""
         if token is None or len(page.ids) > MOST_BEYOND:
-            return
+            return None
         whole_from: Position | None = None
-        if (
-            PageToken.decode(token).cursor is NO_CURSOR
-            and asked.since is not None
-            and asked.cursor is NO_CURSOR
-        ):
-            whole_from = self._domain.from_text(asked.since)
-        elif PageToken.decode(token).cursor is NO_CURSOR and not (
-            asked.cursor is NO_CURSOR and asked.since is None
-        ):
-            # The pages before this one are not known any more.
-            return
-        self._seen[partition] = _Seen(token, frozenset(page.ids), whole_from)
-        while len(self._seen) > _MOST_REMEMBERED:
-            self._seen.popitem(last=False)
+        if PageToken.decode(token).cursor is NO_CURSOR:
+            if asked.cursor is not NO_CURSOR:
+                # The pages before this one are not known any more.
+                return None
+            whole_from = None if asked.since is None else self._domain.from_text(asked.since)
+        return Seen(frozenset(page.ids), whole_from)
 
 
 def require_a_tail(config: HttpSourceConfig, where: str) -> None:
@@ -262,10 +242,6 @@ def _still_of_use(asked: PageToken, after: Bound, domain: Domain) -> str | None:
     if asked.since is None or Bound.through(domain.from_text(asked.since)) <= after:
         return None
     return asked.since
-
-
-def _is_whole(seen: _Seen, position: Position) -> bool:
-    return seen.whole_from is None or position >= seen.whole_from  # type: ignore[operator]
 
 
 def _covered(page: Page, bound: Bound) -> frozenset[str]:
