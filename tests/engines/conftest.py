@@ -1,6 +1,5 @@
 """Engines, and a job against the hostile API that runs on them."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,18 +9,7 @@ from engine_site import LIVELY, EngineSite
 from hostile_universe import Knobs
 from scripted_scene import Scene
 
-from engines import ENGINES, Engine, prism_binary
-
-
-@pytest.fixture(scope="session")
-def prism() -> Path:
-    """Prism's binary. Without it the test is skipped, and fails under GAPLESS_REQUIRE_PRISM=1."""
-    found = prism_binary()
-    if isinstance(found, Path):
-        return found
-    if os.environ.get("GAPLESS_REQUIRE_PRISM") == "1":
-        pytest.fail(f"GAPLESS_REQUIRE_PRISM=1, but {found}")
-    pytest.skip(found)
+from engines import ENGINES, Engine
 
 
 def _marked(engine: Engine) -> Any:

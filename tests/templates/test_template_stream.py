@@ -13,18 +13,12 @@ import pytest
 from orders_api import TOKEN, orders_api
 from template_process import STRICT, TEMPLATES, readme_job
 
-from engines import prism_binary
 from gapless import Progress
 from gapless.errors import StoreAbsent, UnknownScope
 
 
 @pytest.mark.prism
-def test_a_stream_on_prism_publishes_and_goes_on_until_it_is_ended(tmp_path: Path) -> None:
-    prism = prism_binary()
-    if isinstance(prism, str):
-        if os.environ.get("GAPLESS_REQUIRE_PRISM") == "1":
-            pytest.fail(prism)
-        pytest.skip(prism)
+def test_a_stream_on_prism_publishes_and_goes_on_until_it_is_ended(tmp_path: Path, prism: Path) -> None:
     # Without an end: where the range is proved, a stream ends by itself.
     job = (
         readme_job("orders.yaml")

@@ -1,1 +1,2 @@
-"""Settling in place: one chain is taken, read, applied and promoted in one call, by its durable row. No Beam in here."""
+"""One chain taken, read from its durable row on, and either applied and promoted in the same call or emitted for a pipeline to
+settle. No Beam in here."""

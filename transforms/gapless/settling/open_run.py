@@ -17,8 +17,8 @@ from gapless.errors import EffectError
 from gapless.paging.chain import CheckedPage
 from gapless.progress import Assertion, Bound, Domain, highest
 from gapless.settling.foreign_errors import of_effect
+from gapless.settling.promotion_evidence import evidence_of, violations_of, with_resume
 from gapless.store.records import ChainRow, DeadLetter, Promotion, Violation
-from gapless.store.reopening import RESUME
 
 MOST_DEAD: Final = 4096
 """A run is promoted with so many dead letters: they go into the store in the promotion's own transaction."""
@@ -182,18 +182,7 @@ class OpenRun:
         self.rows = self._writer.rows if self._writer is not None else 0
         self._dead.extend(dead_letters)
         self._settled.extend(receipts)
-        self._violations.extend(
-            Violation(
-                partition=self._row.partition,
-                kind=broken.kind,
-                sequence=sequence,
-                detail=broken.detail,
-                event_id=broken.event_id,
-                position=broken.position,
-                bound=broken.bound,
-            )
-            for broken in checked.violations
-        )
+        self._violations.extend(violations_of(self._row.partition, sequence, checked.violations))
         self._token_out = page.next_token
         self._resume = page.resume
         if page.generation is None:
@@ -209,21 +198,11 @@ class OpenRun:
         certificate = checked.page.certificate
         if certificate is None:
             return
-        asserted = isinstance(certificate, Assertion)
         if self._bound is None or certificate.bound > self._bound:
             self._bound = certificate.bound
-            if asserted:
+            if isinstance(certificate, Assertion):
                 self._basis = "asserted"
-            self._evidence = {
-                "position": self._domain.text(certificate.bound.position),
-                "inclusive": certificate.bound.inclusive,
-                "sequence": sequence,
-                **(
-                    {"reason": certificate.reason}
-                    if isinstance(certificate, Assertion)
-                    else {"issuer": certificate.issuer}
-                ),
-            }
+            self._evidence = evidence_of(certificate, self._domain, sequence)
 
     def promotion(self) -> Promotion:
         """Make the run durable and say how to promote it. Raises EffectError; then the run is to be abandoned."""
@@ -246,9 +225,7 @@ class OpenRun:
             rows=output.rows,
             size=output.size,
             drift=output.drifted,
-            evidence=self._evidence
-            if self._resume is None
-            else {**(self._evidence or {}), RESUME: self._resume},
+            evidence=with_resume(self._evidence, self._resume),
             dead_letters=letters,
             violations=self._violations,
             settled=self._settled,
