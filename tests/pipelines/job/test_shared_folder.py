@@ -11,8 +11,12 @@ ELSEWHERE = ("--runner=FlinkRunner", "--flink_master=flink:8081", "--environment
 HERE = ("--runner=PrismRunner", "--environment_type=LOOPBACK")
 
 
-def text(good: str, shared: str | None, effect: str = "/mnt/shared/out", dead: str = "/mnt/shared/dead") -> str:
-    found = re.sub(r"(?m)^store:.*$", STORE, good).replace("out/orders_dead", dead).replace("out/orders", effect)
+def text(
+    good: str, shared: str | None, effect: str = "/mnt/shared/out", dead: str = "/mnt/shared/dead"
+) -> str:
+    found = (
+        re.sub(r"(?m)^store:.*$", STORE, good).replace("out/orders_dead", dead).replace("out/orders", effect)
+    )
     found = re.sub(r"(?m)^pipeline_options:.*$", "pipeline_options: {runner: local}", found)
     return re.sub(r"(?m)^shared_folder:.*$", "" if shared is None else f"shared_folder: {shared}", found)
 
