@@ -10,9 +10,9 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 from gapless.errors import ConfigurationError
 from gapless_pipelines.findings import Finding, InvalidConfiguration
 from gapless_pipelines.job.document import Document, parse_document
+from gapless_pipelines.job.placement import refuse_unshared
 from gapless_pipelines.job_text import is_remote, read_job_document
 from gapless_pipelines.options import EngineOptions, engine_options, workers_elsewhere
-from gapless_pipelines.placement import refuse_unshared
 
 INLINE = "job in the pipeline"
 """What stands for a file's name in the findings of a job that is written out."""
@@ -50,7 +50,7 @@ def yaml_engine(options: PipelineOptions, store_url: str) -> EngineOptions:
 
 
 def refuse_unshared_in(document: Document, job: Any, engine: EngineOptions, shared_folder: Any) -> None:
-    """See `placement`. Raises InvalidConfiguration."""
+    """See `job.placement`. Raises InvalidConfiguration."""
     refuse_unshared(
         document,
         remote=isinstance(job, str) and is_remote(job),

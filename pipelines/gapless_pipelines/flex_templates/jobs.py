@@ -18,9 +18,9 @@ from gapless_pipelines.flex_templates.settings import Settings
 from gapless_pipelines.job import Job
 from gapless_pipelines.job.document import Document
 from gapless_pipelines.job.loading import job_of
+from gapless_pipelines.job.placement import refuse_unshared
 from gapless_pipelines.job_text import is_remote
 from gapless_pipelines.options import LOCAL, EngineOptions, engine_options, workers_elsewhere
-from gapless_pipelines.placement import refuse_unshared
 
 _NEVER_REST = (LOCAL, "DirectRunner")
 """What a splittable DoFn defers, these engines take up again at once."""

@@ -5,6 +5,7 @@ document       YAML with JSON's scalars and the line of every value; variables: 
 models         what a file may say, key by key; basics is the part reading commands need
 validation     from pydantic's errors to findings; checks: what no single key can tell
 job            what a run is made of                                 Job
+placement      folders that workers on other machines would not share
 schema         the JSON Schemas, and a commented example
 """
 

@@ -115,8 +115,8 @@ class Job:
         `launching`: it is about to be started, so that nothing may be missing any more. `shared_folder` stands for the file's
         own. Raises InvalidConfiguration, also where files would be written on machines of which each has its own folders."""
         from gapless_pipelines.findings import InvalidConfiguration
+        from gapless_pipelines.job.placement import unshared_findings
         from gapless_pipelines.options import engine_options, workers_elsewhere
-        from gapless_pipelines.placement import unshared_findings
 
         engine = engine_options(
             self.config.pipeline_options, arguments, store_url=self.store.url, launching=launching

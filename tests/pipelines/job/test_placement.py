@@ -6,8 +6,8 @@ import pytest
 
 from gapless_pipelines.findings import InvalidConfiguration
 from gapless_pipelines.job.document import Document
+from gapless_pipelines.job.placement import refuse_unshared
 from gapless_pipelines.options import engine_options, workers_elsewhere
-from gapless_pipelines.placement import refuse_unshared
 
 
 def document(effect: str, letters: str | None = None, store: str = "postgresql+psycopg://db/x") -> Document:
