@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import apache_beam as beam
 import pytest
+from apache_beam.pipeline import PipelineVisitor
 from scripted_universe import SCOPE, end_of, source_of, universe
 from tracked_chains import TrackedChains
 
@@ -15,7 +17,8 @@ from gapless.paging.chain import PageViolation
 from gapless.progress import Assertion, Bound, ChainState, Terminal
 from gapless.testing import ScriptedPage, ScriptedSource
 from gapless.testing.keyed_driver import BundleLost
-from gapless.track_open_pages import LOOK_SECONDS
+from gapless.track_open_pages import LOOK_SECONDS, TrackInBatch
+from gapless.track_partitions import TrackPartitions
 
 THERE = universe(partitions=1, pages=4, events=3)
 
@@ -24,8 +27,9 @@ THERE = universe(partitions=1, pages=4, events=3)
 def tracked(sqlite_url: str) -> Iterator[Callable[..., TrackedChains]]:
     opened: list[TrackedChains] = []
 
-    def open_one(stream: bool = False) -> TrackedChains:
-        opened.append(TrackedChains(sqlite_url, source_of(THERE, events=3), stream=stream))
+    def open_one(stream: bool = False, only_at_the_end: bool = False) -> TrackedChains:
+        source = source_of(THERE, events=3)
+        opened.append(TrackedChains(sqlite_url, source, stream=stream, only_at_the_end=only_at_the_end))
         return opened[-1]
 
     yield open_one
@@ -60,6 +64,42 @@ def test_a_page_is_promoted_when_all_of_its_events_are_settled(chains: Any) -> N
     assert (progress.sequence, progress.bound) == (1, page.certificate.bound)
     assert row.read_to == Bound.through(page.positions[-1])
     assert chains.driver.state_entries() == 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_where_bundles_are_split_at_slow_elements_nothing_is_promoted_before_their_end(
+    tracked: Any, stream: bool
+) -> None:
+    chains = tracked(stream=stream, only_at_the_end=True)
+    page = chains.read("p0", "r")[0]
+    with pytest.raises(BundleLost):
+        chains.bundle(page, delivered(page), crash_after=2)
+    assert chains.row("p0").sequence == 0
+    chains.bundle(page, delivered(page))
+    assert chains.row("p0").sequence == 1
+    chains.driver.clock.advance(LOOK_SECONDS)
+    chains.driver.fire(end_of_window=True)
+    assert chains.driver.state_entries() == 0
+
+
+@pytest.mark.parametrize(
+    ("runner", "splits"), [("PrismRunner", True), ("DirectRunner", True), ("FnApiRunner", False)]
+)
+def test_what_splits_bundles_is_known_where_the_pipeline_is_built(runner: str, splits: bool) -> None:
+    pipeline = beam.Pipeline(runner=runner)
+    pages = pipeline | beam.Create([]).with_output_types(EmittedPage)
+    outcomes = pipeline | "Outcomes" >> beam.Create([]).with_output_types(Outcome)
+    _ = (pages, outcomes) | TrackPartitions("sqlite:///progress.db")
+    found: list[Any] = []
+
+    class Visitor(PipelineVisitor):
+        def visit_transform(self, transform_node: Any) -> None:
+            fn = getattr(transform_node.transform, "fn", None)
+            if isinstance(fn, TrackInBatch):
+                found.append(fn)
+
+    pipeline.visit(Visitor())
+    assert [fn.only_at_the_end for fn in found] == [splits]
 
 
 def test_outcomes_may_come_before_their_page(chains: Any) -> None:

@@ -29,7 +29,7 @@ def keyed(*said: EmittedPage | Outcome) -> list[tuple[str, LogEntry]]:
 class TrackedChains:
     """One scope of `source` in the store at `url`; `driver` tracks it."""
 
-    def __init__(self, url: str, source: Any, *, stream: bool = False) -> None:
+    def __init__(self, url: str, source: Any, *, stream: bool = False, only_at_the_end: bool = False) -> None:
         self.url = url
         self.source = source
         self.stack = ExitStack()
@@ -38,7 +38,9 @@ class TrackedChains:
         self.tasks: dict[str, ReadTask] = {}
         self.new_run()
         kind = TrackInStream if stream else TrackInBatch
-        make: Callable[[], Any] = lambda: kind(StoreRef(url), self.driver.clock)  # noqa: E731
+        make: Callable[[], Any] = lambda: kind(  # noqa: E731
+            StoreRef(url), self.driver.clock, only_at_the_end=only_at_the_end
+        )
         self.driver = KeyedDriver(make)
         self.stack.callback(self.driver.close)
 

@@ -42,7 +42,8 @@ class EmittedPage:
 
     `attempt` is unique to it. `number` is the sequence it will have if it is promoted as this reader read it. `next_token`
     None: the source ended the chain here. `settled` are ids of its events that have a durable receipt already and are not to be
-    applied again. `ids`, `positions` and `rows` run in parallel.
+    applied again. `ids`, `positions` and `rows` run in parallel. `resume`, on the page that ends the chain: where a stream goes
+    on.
 
     Besides pages, a reader tells where a chain stands (`progress`) and why it stopped (`stop`): such an element holds no
     events, is no fetch attempt, and an outcome of it says nothing."""
@@ -61,6 +62,7 @@ class EmittedPage:
     settled: Mapping[str, Terminal] | None = None
     progress: PartitionProgress | None = None
     stop: ReaderStop | None = None
+    resume: str | None = None
 
     @property
     def is_page(self) -> bool:

@@ -37,7 +37,7 @@ _FROM_JSON: Final = msgspec.json.Decoder(list[dict[str, Any]])
 
 class EmittedPageCoder(Deterministic):
     """`[task, attempt, number, start token, next token, ids, form, positions, form, rows, certificate, generation, violations,
-    settled, progress, stop]`.
+    settled, progress, stop]`, and the token for a stream to resume with where the page has one.
 
     Positions: form 0 as they are, 1 as in a dead letter. Rows: form 0 JSON, 1 a pickle. Certificate: `[kind, bound key, issuer or
     reason]`, kind 0 certified and 1 asserted. Violation: `[kind, detail, event, position, bound key]`. Settled: `[[event,
@@ -113,12 +113,13 @@ def page_values(page: EmittedPage) -> tuple[object, ...]:
         else [[event, each.value] for event, each in sorted(page.settled.items())],
         None if page.progress is None else _PROGRESS.encode(page.progress),
         None if stop is None else [stop.at_token, stop.state.value, stop.code, stop.hint, stop.retry_at],
+        *(() if page.resume is None else (page.resume,)),
     )
 
 
 def page_from(values: list[Any]) -> EmittedPage:
     (task, attempt, number, start, following, ids, form, positions, rows_form, rows) = values[:10]
-    certificate, generation, violations, settled, progress, stop = values[10:]
+    certificate, generation, violations, settled, progress, stop, *resume = values[10:]
     task = _TASK.decode(task)
     domain = task.domain
     return EmittedPage(
@@ -136,6 +137,7 @@ def page_from(values: list[Any]) -> EmittedPage:
         settled=None if settled is None else {event: Terminal(each) for event, each in settled},
         progress=None if progress is None else _PROGRESS.decode(progress),
         stop=None if stop is None else ReaderStop(stop[0], ChainState(stop[1]), *stop[2:]),
+        resume=resume[0] if resume else None,
     )
 
 

@@ -5,8 +5,9 @@ added to. What it comes to is kept in memory beside the stamp under which it was
 (another worker wrote it, a bundle was repeated over rolled-back state, this process is new), LOG is read again. LOG is written
 anew when it has more than twice the weight of what is open, so that state is bounded by what is open, and empty where nothing is.
 
-Promotions go to the store at once or when the bundle ends. State may lag behind the store: the durable row is the truth, and
-what it has passed is dropped when it is met.
+Promotions go to the store at once or when the bundle ends; on engines that split a bundle wherever an element takes long, also
+between two of one key, only at its end: what follows the split would find the state as it was before. State may lag behind the
+store: the durable row is the truth, and what it has passed is dropped when it is met.
 """
 
 import os
@@ -68,8 +69,9 @@ class _TrackOpenPages(beam.DoFn):
     HEAD = ReadModifyWriteStateSpec("head", LogHeadCoder())
     LOG = BagStateSpec("log", LogEntryCoder())
 
-    def __init__(self, store: StoreRef, clock: Clock | None = None) -> None:
+    def __init__(self, store: StoreRef, clock: Clock | None = None, *, only_at_the_end: bool = False) -> None:
         self._ref = store
+        self.only_at_the_end = only_at_the_end
         self._clock = clock or SystemClock()
         self._store: Store | None = None
         self._promoter: Promoter | None = None
@@ -80,6 +82,9 @@ class _TrackOpenPages(beam.DoFn):
 
     def setup(self) -> None:
         self._forget()
+        if self.only_at_the_end:
+            # Opening a store takes long, too.
+            self._opened()
 
     def start_bundle(self) -> None:
         self._bundle += 1
@@ -104,7 +109,8 @@ class _TrackOpenPages(beam.DoFn):
             _COUNTED[intake].inc()
         known.timestamp = max(known.timestamp, timestamp)
         now = self._clock.monotonic()
-        moved = self._promote(known) if known.pace.due(known.tracking, now) else []
+        due = not self.only_at_the_end and known.pace.due(known.tracking, now)
+        moved = self._promote(known) if due else []
         self._write(known, head, log, changed=intake is Intake.KEPT)
         self._keep(key, known)
         return known, moved

@@ -210,6 +210,7 @@ class Emission:
                 generation=self._row.generation,
                 violations=checked.violations,
                 settled=known or None,
+                resume=page.resume,
             )
         )
         self._rows += len(page)

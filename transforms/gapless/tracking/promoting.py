@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from gapless.emitted_page import EmittedPage
 from gapless.progress import Assertion, Bound, Certificate, Domain, Run, highest
 from gapless.store.records import DeadLetter, Promotion, Violation
+from gapless.store.reopening import RESUME
 from gapless.tracking.chain_tracking import ChainTracking
 
 
@@ -40,7 +41,7 @@ def promotion_of(tracking: ChainTracking, run: Run, domain: Domain) -> Promotion
         path=None,
         digest=None,
         rows=0,
-        evidence=evidence,
+        evidence=evidence if last.resume is None else {**(evidence or {}), RESUME: last.resume},
         dead_letters=letters,
         violations=violations,
         settled=settled,
