@@ -5,16 +5,18 @@
     store/         durable progress: schema, statements, reading
     effects/       what an effect implements, Parquet, dead letters
     delivery/      message logs: a delivery frontier without gaps, claims and coverage (no Beam)
-    settling/      one chain read, applied and promoted in one call (no Beam)
+    settling/      one chain read, and applied and promoted in one call or emitted (no Beam)
     plan_partitions, read_pages, settle_pages, track_partitions, combine_frontier, publish_frontier, complete_through
                    the transforms
+    polling        `Polling`: what makes a stream of them, and how often it asks
     summarise_covered      message logs on Beam, many shards in parallel
     outcomes       what a pipeline of one's own says of the pages it was given: delivered, dead-lettered, left out
     tracking/      one chain that is settled in the pipeline: open pages, their outcomes, promotion (no Beam)
     reading        `Progress`: where the frontier is, for programs without Beam
     epochs         `Epochs`: membership by hand: cutover, an operator's seal, a rebuild
     audit/, history        what is claimed, derived anew from its evidence; and how it came to stand where it does
-    testing/       a source that follows a script, a clock that stands still: for tests of one's own
+    notebook       results as HTML
+    testing/       a source that follows a script, a clock that stands still, drivers of DoFns: for tests of one's own
 
 Names are resolved when they are first used, so that `import gapless.progress` needs neither Beam nor Arrow.
 """
