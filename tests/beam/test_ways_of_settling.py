@@ -5,11 +5,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import apache_beam as beam
+import pyarrow.parquet as pq
 import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from recording_effect import Recorded, RecordingDeadLetters, RecordingEffect
 from scripted_universe import SCOPE, source_of, universe
 from tracked_chains import TrackedChains
 
+from gapless import CompleteThrough, ParquetEffect, Progress
 from gapless.audit.auditing import audit
 from gapless.emitted_page import EmittedPage, Outcome
 from gapless.outcomes import dead_lettered, delivered, part
@@ -135,3 +139,25 @@ def test_both_ways_end_alike(tmp_path: Path, seed: int) -> None:
         assert outcome(first) == outcome(second)
         assert first.snapshot(SCOPE).scope.frontier is not None
         assert audit(second, SCOPE).clean
+
+
+def test_what_the_pipeline_delivered_of_an_open_page_is_in_the_files_when_its_page_is_settled_in_place(
+    tmp_path: Path, sqlite_url: str
+) -> None:
+    """Whoever reads the manifest finds every event of the pages that it is of: one that went elsewhere before is given again."""
+    source = source_of(universe(partitions=1, pages=2, events=3), events=3)
+    chains = TrackedChains(sqlite_url, source)
+    first, second = chains.read("p0", "r")
+    chains.bundle(first, second, delivered(first, first.ids[:2], but={first.ids[1]: "no"}), delivered(second))
+    chains.driver.fire(end_of_window=True)
+    assert len(chains.store.receipts(first.task.chain)) == 5
+    effect = ParquetEffect(str(tmp_path / "out"))
+    with beam.Pipeline(FnApiRunner()) as pipeline:
+        _ = pipeline | CompleteThrough(source, effect, sqlite_url, dead_letters=None)
+    with Progress(sqlite_url) as progress:
+        files = progress.scope(SCOPE).files()
+    ids = [event for file in files for event in pq.read_table(file.path).column("_event_id").to_pylist()]
+    assert sorted(ids) == sorted({*first.ids, *second.ids} - {first.ids[1]})
+    assert not chains.store.receipts(first.task.chain)
+    assert audit(chains.store, SCOPE).clean
+    chains.close()

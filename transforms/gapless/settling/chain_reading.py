@@ -15,7 +15,7 @@ from gapless.paging.chain import CheckedPage, PageChain
 from gapless.paging.page import Page
 from gapless.paging.readahead import PageFeed
 from gapless.plan import progress_of, to_be_read
-from gapless.progress import ChainState
+from gapless.progress import ChainState, Terminal
 from gapless.settling.chain_access import ChainAccess, feed_key
 from gapless.settling.foreign_errors import of_source
 from gapless.settling.hold import EventHeld, blocker_for, state_for
@@ -166,7 +166,8 @@ class ChainReading:
         """Give the page to the effect until every event has an outcome. Raises EventHeld where one is to be held."""
         receipts = [event for event in checked.page.ids if event in self._receipts] if self._receipts else []
         letters = self._run.skipped_letters(checked, self._receipts) if receipts else []
-        skip = frozenset(receipts)
+        # One that a pipeline delivered elsewhere goes into the file as well: whoever reads the manifest finds it nowhere else.
+        skip = frozenset(e for e in receipts if self._receipts[e] == Terminal.DEAD_LETTERED.value)
         while failures := self._run.apply(checked, skip):
             given_up = self._given_up_on(failures)
             letters += [self._dead_letter(failure, checked) for failure in given_up]
