@@ -1,1 +1,1 @@
-"""What runs jobs: the job file, the command line, backfill and stream with their local passes, Dataflow templates, Beam YAML, the demo."""
+"""What runs jobs: job file, command line, backfill and stream with their local passes, Dataflow templates, Beam YAML, demo."""

@@ -1,11 +1,11 @@
 """From a run of settled pages to the promotion that makes it durable: the same evidence as in place, and no file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gapless.emitted_page import EmittedPage
-from gapless.progress import Assertion, Bound, Certificate, Domain, Run, highest
+from gapless.progress import Assertion, Bound, Domain, Run, highest
+from gapless.settling.promotion_evidence import evidence_of, violations_of, with_resume
 from gapless.store.records import DeadLetter, Promotion, Violation
-from gapless.store.reopening import RESUME
 from gapless.tracking.chain_tracking import ChainTracking
 
 
@@ -25,7 +25,7 @@ def promotion_of(tracking: ChainTracking, run: Run, domain: Domain) -> Promotion
             # Not the last one's: behind a certified bound, events may come in any order.
             read_to = highest(read_to, Bound.through(max(page.positions)))
         letters += _letters(tracking, page, sequence)
-        violations += _violations(page, sequence)
+        violations += violations_of(page.task.partition, sequence, page.violations)
         settled += tracking.settled_before(page)
     last = pages[-1]
     return Promotion(
@@ -41,26 +41,11 @@ def promotion_of(tracking: ChainTracking, run: Run, domain: Domain) -> Promotion
         path=None,
         digest=None,
         rows=0,
-        evidence=evidence if last.resume is None else {**(evidence or {}), RESUME: last.resume},
+        evidence=with_resume(evidence, last.resume),
         dead_letters=letters,
         violations=violations,
         settled=settled,
     )
-
-
-def evidence_of(certificate: Certificate | Assertion, domain: Domain, sequence: int) -> Mapping[str, object]:
-    """What is kept of a certificate with the promotion it raised: JSON values."""
-    said = (
-        {"reason": certificate.reason}
-        if isinstance(certificate, Assertion)
-        else {"issuer": certificate.issuer}
-    )
-    return {
-        "position": domain.text(certificate.bound.position),
-        "inclusive": certificate.bound.inclusive,
-        "sequence": sequence,
-        **said,
-    }
 
 
 def _letters(tracking: ChainTracking, page: EmittedPage, sequence: int) -> Sequence[DeadLetter]:
@@ -69,19 +54,4 @@ def _letters(tracking: ChainTracking, page: EmittedPage, sequence: int) -> Seque
             page.task.partition, sequence, letter.event_id, letter.position, letter.reason, letter.payload
         )
         for letter in tracking.letters_of(page)
-    ]
-
-
-def _violations(page: EmittedPage, sequence: int) -> Sequence[Violation]:
-    return [
-        Violation(
-            partition=page.task.partition,
-            kind=broken.kind,
-            sequence=sequence,
-            detail=broken.detail,
-            event_id=broken.event_id,
-            position=broken.position,
-            bound=broken.bound,
-        )
-        for broken in page.violations
     ]
