@@ -127,6 +127,16 @@ def test_what_is_known_and_not_built_yet_is_refused_as_such(
         ),
         ("auth", {"type": "berer"}, "auth: unknown kind; allowed as 'type': 'none', 'bearer'"),
         ("auth", "bearer", "auth: a text cannot stand here; allowed: a mapping"),
+        (
+            "client.timeout.read",
+            "3651d",
+            "client.timeout.read: a duration of more than ten years; at most 3650d",
+        ),
+        (
+            "client.retry.max",
+            "9" * 400 + "d",
+            "client.retry.max: a duration of more than ten years; at most 3650d",
+        ),
         ("client.timeout.read", 60, "client.timeout.read: not a duration; allowed: a number with its unit"),
         ("client.timeout.read", "0s", "client.timeout.read: a duration has to be longer than nothing"),
         (

@@ -66,6 +66,10 @@ def refuse_not_built(*words: str, under: str | None = None) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+LONGEST_DURATION = 3650 * 86_400.0
+"""Seconds. No clock or socket of the system has to wait for longer than it can."""
+
+
 def _seconds(value: object) -> object:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
@@ -75,6 +79,8 @@ def _seconds(value: object) -> object:
     seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
     if seconds <= 0:
         raise PydanticCustomError("duration", "a duration has to be longer than nothing")
+    if seconds > LONGEST_DURATION:
+        raise PydanticCustomError("duration", "a duration of more than ten years; at most 3650d")
     return seconds
 
 
