@@ -16,14 +16,14 @@ def state_of(scene):
     return scene.snapshot().run.state
 
 
-def run_pipeline(scene, *transforms):
+def run_pipeline(*transforms):
     with beam.Pipeline(FnApiRunner()) as pipeline:
         for number, transform in enumerate(transforms):
             _ = pipeline | f"{number}" >> transform
 
 
 def test_a_users_own_batch_ends_its_run(scene):
-    run_pipeline(scene, CompleteThrough(scene.source, scene.effect, scene.url))
+    run_pipeline(CompleteThrough(scene.source, scene.effect, scene.url))
     assert state_of(scene) == "finished"
 
 
@@ -49,7 +49,6 @@ class Planned(beam.PTransform):
 
 def test_the_run_is_found_upstream_and_only_there(scene):
     run_pipeline(
-        scene,
         Planned(scene, "one", PublishFrontier(scene.url)),
         Planned(scene, "two", PublishFrontier(scene.url, run_id="one")),
     )
@@ -58,15 +57,15 @@ def test_the_run_is_found_upstream_and_only_there(scene):
 
 
 def test_a_run_that_was_stopped_stays_so_when_its_pipeline_ends_after_all(scene):
-    run_pipeline(scene, Planned(scene, "one", PublishFrontier(scene.url)))
+    run_pipeline(Planned(scene, "one", PublishFrontier(scene.url)))
     with scene.open() as store:
         store.end_run("one", "stopped")
-    run_pipeline(scene, Planned(scene, "one", PublishFrontier(scene.url)))
+    run_pipeline(Planned(scene, "one", PublishFrontier(scene.url)))
     assert state_of(scene) == "stopped"
 
 
-def backfill_of(scene, engine, source=None):
-    return Backfill(source or scene.source, scene.effect, StoreRef(scene.url), engine)
+def backfill_of(scene, engine):
+    return Backfill(scene.source, scene.effect, StoreRef(scene.url), engine)
 
 
 LOCAL = EngineOptions("local", ("--runner=FnApiRunner",), 2)

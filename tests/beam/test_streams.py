@@ -68,8 +68,8 @@ def drivers():
         driver.close()
 
 
-def emitting(drivers, source, url, most=256):
-    return drivers(_EmitStream(EmitPages(source, StoreRef(url)), POLLING, most))
+def emitting(drivers, source, url):
+    return drivers(_EmitStream(EmitPages(source, StoreRef(url)), POLLING, max_open_pages=256))
 
 
 def ids(emitted):

@@ -9,7 +9,6 @@ from gapless.errors import SourceUnavailable
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.plan import plan_run
-from gapless.progress import Bound
 from gapless.store import open_store
 from gapless.store.records import MembershipPolicy
 from gapless.testing import ManualClock, ScriptedSource
@@ -17,8 +16,8 @@ from gapless.updates import PlanRequest
 from gapless.watching import Watch, WatchState
 
 
-def listing(*names: str, generation: str = "", list_bound: Bound | None = None) -> Assignment:
-    return Assignment([ListedPartition(Partition(name, {})) for name in names], generation, list_bound)
+def listing(*names: str, generation: str = "") -> Assignment:
+    return Assignment([ListedPartition(Partition(name, {})) for name in names], generation)
 
 
 class Planner:

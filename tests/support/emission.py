@@ -76,8 +76,8 @@ class EmittingRun:
         out = list(emit_chain(self.worker, self.task(partition), claim, most))
         return [page for page in out if page.progress is None]
 
-    def stream(self, partition: str, *, max_open_pages: int = 256, polling: Polling = POLLING) -> "Stream":
-        return Stream(EmittingStream(self.worker, polling, max_open_pages), self.task(partition))
+    def stream(self, partition: str, *, max_open_pages: int = 256) -> "Stream":
+        return Stream(EmittingStream(self.worker, POLLING, max_open_pages), self.task(partition))
 
 
 class Stream:

@@ -54,14 +54,13 @@ def as_emitted(task: ReadTask, checked: CheckedPage, attempt: str, number: int) 
 
 
 class Emit(beam.DoFn):
-    """Reads each chain of a task to its end, as `reader`."""
+    """Reads each chain of a task to its end."""
 
-    def __init__(self, source: Any, reader: str = "reader") -> None:
+    def __init__(self, source: Any) -> None:
         self._source = source
-        self._reader = reader
 
     def process(self, task: ReadTask) -> Iterator[EmittedPage]:
-        yield from emitted(self._source, task, reader=self._reader)
+        yield from emitted(self._source, task)
 
 
 class Deliver(beam.DoFn):

@@ -153,9 +153,9 @@ def coders() -> set[str]:
     }
 
 
-def said(value: Any, at: str = "") -> dict[str, str]:
+def said(value: Any) -> dict[str, str]:
     """A value as its leaves: path -> Python text. A later version may say more of it, and nothing else."""
-    return dict(_leaves(value, at))
+    return dict(_leaves(value, ""))
 
 
 def _leaves(value: Any, at: str) -> Iterator[tuple[str, str]]:

@@ -8,16 +8,16 @@ from gapless.paging.page import Page, Partition
 from gapless.paging.source import Assignment, ListedPartition, Range
 from gapless.progress import Bound, Certificate, Domain, IntegerDomain
 
+MOST_EVENTS = 4
+"""On a page."""
+
 
 class RaggedSource:
     """Partition -> its events in order, as in `scripted_universe`. The last page certifies `end`."""
 
-    def __init__(
-        self, events: Mapping[str, Sequence[Mapping[str, Any]]], seed: int = 0, most: int = 4
-    ) -> None:
+    def __init__(self, events: Mapping[str, Sequence[Mapping[str, Any]]], seed: int = 0) -> None:
         self._events = {name: list(each) for name, each in events.items()}
         self._random = Random(seed)
-        self._most = most
         self.end = Bound.through(max(each[-1]["position"] for each in self._events.values()))
 
     scope = "ragged"
@@ -54,7 +54,7 @@ class RaggedSource:
     def fetch(self, partition: Partition, page_token: str | None) -> Page:
         there = self._events[partition.id]
         begun = int(page_token or 0)
-        stop = min(len(there), begun + self._random.randint(0 if begun else 1, self._most))
+        stop = min(len(there), begun + self._random.randint(0 if begun else 1, MOST_EVENTS))
         page = there[begun:stop]
         ends = stop == len(there)
         following = None if ends else str(stop)
