@@ -302,11 +302,12 @@ class TestWaiting:
         )
         assert chains.row("p0").sequence == 0
 
-    def test_nothing_is_said_of_a_page_that_waits_for_one_before_it(self, chains: Any) -> None:
+    def test_no_event_is_named_of_a_page_that_waits_for_one_before_it(self, chains: Any) -> None:
         pages = chains.read("p0", "r")
         chains.bundle(pages[1])
-        assert chains.driver.fire(end_of_window=True) == []
-        assert chains.row("p0").blocker is None
+        (progress,) = chains.driver.fire(end_of_window=True)
+        assert progress.blocker == "unsettled_event"
+        assert chains.row("p0").blocker.event_id is None
 
     def test_a_stream_says_it_after_a_while_and_takes_it_back(self, tracked: Any) -> None:
         chains = tracked(stream=True)
@@ -464,3 +465,14 @@ def test_whoever_waits_for_parts_of_an_outcome_says_which_have_come(chains: Any)
         page.ids[0],
         "of its outcome the pipeline has only said part 0 of 2, 1 of 3 (and 2 more events of its page)",
     )
+
+
+def test_a_page_that_the_pipeline_has_kept_from_the_tracker_is_missed_by_name(chains: Any) -> None:
+    first, second, *_ = chains.read("p0", "r")
+    chains.bundle(second, delivered(first), delivered(second))
+    (progress,) = chains.driver.fire(end_of_window=True)
+    row = chains.row("p0")
+    assert (row.state, row.sequence, progress.blocker) == (ChainState.OPEN, 0, "unsettled_event")
+    assert "TrackPartitions needs all of ReadPages' pages" in row.blocker.hint
+    chains.bundle(first)
+    assert (chains.row("p0").sequence, chains.row("p0").blocker) == (2, None)

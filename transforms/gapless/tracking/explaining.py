@@ -14,6 +14,11 @@ MOST_RECEIPTS: Final = 50_000
 MOST_PARTS: Final = 8
 """So many parts of an outcome are named."""
 
+_NO_PAGE: Final = Blocker(
+    code="unsettled_event",
+    hint="later pages have come, but not the one that follows what is promoted: TrackPartitions needs all of ReadPages' pages",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -26,10 +31,10 @@ class Waiting:
 
 
 def waiting_of(tracking: ChainTracking) -> Waiting | None:
-    """What keeps a chain from getting on; None where no page at its committed token lacks an outcome."""
+    """What keeps a chain from getting on: a page at its committed token lacks an outcome, or is lacking itself; else None."""
     found = tracking.waits_for()
     if found is None:
-        return None
+        return Waiting(_NO_PAGE) if tracking.open_pages and not tracking.has_head() else None
     page, missing = found
     event, position = missing[0]
     more = f" (and {len(missing) - 1} more events of its page)" if len(missing) > 1 else ""
