@@ -1,8 +1,9 @@
 """The oracle of changes judges a product in which one rule is broken: it has to say so."""
 
 import pytest
+from answering_api import NoAnswer
 from changes_oracle import Oracle, Untrue
-from changing_api import Listed, NoAnswer
+from changing_api import Listed
 from restless_api import RestlessApi
 
 from gapless.progress import Standing, cutover_step

@@ -15,9 +15,10 @@ import threading
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from answering_api import AnsweringApi
 
 Bound = tuple[int, bool]
 
@@ -25,10 +26,6 @@ Bound = tuple[int, bool]
 def told(bound: Bound | None) -> dict[str, Any]:
     """A bound as the API writes it: null while there is none."""
     return {"position": None if bound is None else bound[0], "inclusive": bound is None or bound[1]}
-
-
-class NoAnswer(Exception):
-    """Raised by a hook: the connection is closed without an answer."""
 
 
 @dataclass
@@ -39,7 +36,7 @@ class Listed:
 
 
 @dataclass
-class ChangingApi:
+class ChangingApi(AnsweringApi):
     """`routing`: generation -> partition -> positions of its events, whose ids are `e<position>`. `now`: everything through it
     is certified. `names_pages`: pages say under which generation they were answered."""
 
@@ -60,24 +57,6 @@ class ChangingApi:
         if not self.listed:
             self.listed = {name: Listed() for name in self.routing[self.generation]}
         self._lock = threading.RLock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> "ChangingApi":
-        handler = type("Handler", (_Handler,), {"api": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def route(self, generation: str, routing: Mapping[str, list[int]]) -> None:
         """From now on the source routes so; who is listed is whoever has a place in it."""
@@ -154,27 +133,6 @@ def event(at: int) -> dict[str, Any]:
 def ids(*positions: int) -> list[str]:
     """The ids of the events at these positions, in order."""
     return sorted(str(event(at)["id"]) for at in positions)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    api: ChangingApi
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        try:
-            status, value = self.api.answer(self.path)
-        except NoAnswer:
-            self.close_connection = True
-            return
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """The tests' output is no place for it."""
 
 
 def job_text(

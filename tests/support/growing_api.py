@@ -10,14 +10,14 @@ Everything at or below a partition's `certified` is final. Above it events may s
 that tells what was given (`more`, `always`), only what is certified is shown.
 """
 
-import json
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from answering_api import AnsweringApi
 
 Event = tuple[int, str]
 """(position, id)"""
@@ -36,7 +36,7 @@ class Growing:
 
 
 @dataclass
-class GrowingApi:
+class GrowingApi(AnsweringApi):
     """`before` hooks run ahead of each answer with its target; one that returns a status gives that instead. `inclusive`: `since`
     gives the events at that position, too. `dead` holds cursors that have expired. `hasty`: a full page leads on although not all
     of it is final; it is certified no further than the partition."""
@@ -53,24 +53,6 @@ class GrowingApi:
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> "GrowingApi":
-        handler = type("Handler", (_Handler,), {"api": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def add(self, name: str, *positions: int) -> list[str]:
         """Events at these positions, in their place; their ids."""
@@ -142,24 +124,6 @@ class GrowingApi:
             "more": leads_on,
             "complete_through": bound,
         }
-
-
-class _Handler(BaseHTTPRequestHandler):
-    api: GrowingApi
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-
-    def do_GET(self) -> None:
-        status, value = self.api.answer(self.path)
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Tests read what the command says, not this."""
 
 
 TAILS = {"more": "token", "always": "token", "null": "last_page"}
