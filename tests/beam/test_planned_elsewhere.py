@@ -114,3 +114,25 @@ def test_tasks_that_come_without_their_plan_are_read_from_their_own_source_all_t
     settle = SettleInPlace(OTHERS, ParquetEffect("out"), StoreRef(sqlite_url))
     refused(lambda p: p | beam.Create(tasks) | SettlePages(settle), "planned for another source")
     assert nothing_has_moved(sqlite_url, "mine")
+
+
+def test_pages_of_another_scope_in_another_store_may_help_to_settle(tmp_path: Path, sqlite_url: str) -> None:
+    other = f"sqlite:///{tmp_path}/other.db"
+    with beam.Pipeline(FnApiRunner()) as pipeline:
+        mine = pipeline | PlanPartitions(MINE, sqlite_url) | ReadPages(MINE, sqlite_url)
+        others = (
+            pipeline
+            | "Plan others" >> PlanPartitions(OTHERS, other)
+            | "Read others" >> ReadPages(OTHERS, other)
+        )
+        by_kind = {
+            "mine": mine | beam.Map(lambda page: (page.is_page, page)),
+            "others": others | "By kind" >> beam.Map(lambda page: (page.is_page, len(page.ids))),
+        }
+        said = by_kind | beam.CoGroupByKey() | beam.FlatMap(lambda both: map(delivered, both[1]["mine"]))
+        _ = (mine, said) | TrackPartitions(sqlite_url) | CombineFrontier() | PublishFrontier(sqlite_url)
+    with closing(open_store(sqlite_url)) as store:
+        snapshot = store.snapshot("mine")
+    assert snapshot.scope.frontier == Bound.through(9)
+    assert snapshot.run is not None
+    assert snapshot.run.state == "finished"

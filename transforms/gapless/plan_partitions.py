@@ -78,6 +78,11 @@ class PlanPartitions(beam.PTransform[PBegin, Planned]):
         return self._request.run_id
 
     @property
+    def store(self) -> StoreRef:
+        """Where the run is numbered."""
+        return self._store
+
+    @property
     def identity(self) -> ScopeIdentity:
         """Of the source that this plans for."""
         return scope_identity(self._source)

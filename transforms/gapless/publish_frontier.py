@@ -30,13 +30,16 @@ class PublishFrontier(beam.PTransform[PCollection[FrontierHint], PCollection[Fro
     def expand(self, hints: PCollection[FrontierHint]) -> PCollection[FrontierUpdate]:
         runs: tuple[str, ...] = ()
         if hints.is_bounded:
-            runs = _runs_upstream(hints) if self._run_id is None else (self._run_id,)
+            runs = self._runs_upstream(hints) if self._run_id is None else (self._run_id,)
         return hints | "Publish" >> beam.ParDo(_Publish(self._store, runs)).with_output_types(FrontierUpdate)
 
-
-def _runs_upstream(collection: PCollection[FrontierHint]) -> tuple[str, ...]:
-    """The runs of every `PlanPartitions` that this collection comes from."""
-    return tuple(sorted({plan.run_id for plan in plans_upstream(collection)}))
+    def _runs_upstream(self, hints: PCollection[FrontierHint]) -> tuple[str, ...]:
+        """The runs of every `PlanPartitions` that these come from."""
+        plans = plans_upstream(hints)
+        if len({plan.identity.scope for plan in plans}) > 1:
+            # What is planned in another store helps here, by a join or a side input, and is published there.
+            plans = [plan for plan in plans if plan.store == self._store]
+        return tuple(sorted({plan.run_id for plan in plans}))
 
 
 class _Publish(beam.DoFn):
