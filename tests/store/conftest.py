@@ -157,9 +157,6 @@ class Scene:
     def members_now(self) -> list[str]:
         return sorted(row.partition for row in self.store.snapshot("orders").chains if row.is_member)
 
-    def candidates_now(self) -> list[str]:
-        return sorted(row.partition for row in self.store.snapshot("orders").chains if row.is_candidate)
-
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection of the test's own, in a transaction; SQLite's holds the write lock."""
