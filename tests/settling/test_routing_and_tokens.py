@@ -6,7 +6,7 @@ from gapless.errors import InvalidPage, RangeTrimmed, SourceUnavailable, TokenEx
 from gapless.paging.page import Partition
 from gapless.paging.source import Assignment, ListedPartition
 from gapless.plan import plan_run
-from gapless.progress import Bound, ChainState
+from gapless.progress import BLOCKER_CODES, Bound, ChainState
 from gapless.settling.chain_access import MAX_RESTARTS
 from gapless.settling.retrying import RetryPolicy
 from gapless.settling.worker import Slice
@@ -190,6 +190,8 @@ def test_after_so_many_restarts_without_a_promotion_the_chain_is_left_as_a_gap(e
     assert source.fetches.count(("a", "since2")) == MAX_RESTARTS
     each_bench.run(source).settle_all()
     assert each_bench.chain("a") == row, "a gap is left by an explicit decision alone"
+    (release, *_) = BLOCKER_CODES["token_expired"][1].split(";")
+    assert release == "read everything again: `gapless epoch rebuild JOB --reason ...`"
 
 
 def two_claims():

@@ -29,8 +29,8 @@ BLOCKER_CODES: Final[dict[str, tuple[str, str]]] = {
         "the source answers again at the next run, or the job file is corrected",
     ),
     "token_expired": (
-        "the source no longer knows the page token, and no restart is declared",
-        "declare `pages.expired.restart`, or read everything again: `gapless epoch rebuild JOB --reason ...`",
+        "the source no longer knows the page token, and no restart was declared, or the source refused it, too",
+        "read everything again: `gapless epoch rebuild JOB --reason ...`; `pages.expired.restart` is for the next dead token",
     ),
     "range_trimmed": (
         "the source no longer holds what follows the page token: there is a hole",
