@@ -27,6 +27,7 @@ def test_what_one_engine_left_another_one_goes_on_with(make_site, way):
         site.oracle.look()
     site.run(chain[-1])
     now = site.judge_the_end()
-    assert {chain.fencing_token for chain in now.chains.values()} == {len(chain)}
+    # A chain that an earlier one has read to its end is not taken again.
+    assert max(chain.fencing_token for chain in now.chains.values()) == len(chain)
     if way == IN_PLACE:
         assert len({one.fencing_token for one in now.manifest}) > 1, "nothing that was promoted is read again"

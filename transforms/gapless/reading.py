@@ -108,7 +108,7 @@ class Progress:
 
     def __init__(self, store: str | StoreRef, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self.store = store_ref(store).open(readonly=True)
+        self.store = store_ref(store).open(readonly=True, clock=self._clock)
 
     def scopes(self) -> list[str]:
         """The names of all scopes."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gapless.clock import Clock
 from gapless.errors import ConfigurationError
 from gapless.paging.secrets import SecretReference
 from gapless.store import Store, open_store
@@ -23,11 +24,24 @@ class StoreRef:
                 f"a store cannot be used by {self.connections} connections", remedy="give 1 or more a process"
             )
 
-    def open(self, create: bool = False, *, readonly: bool = False, patient: bool = False) -> Store:
+    def open(
+        self,
+        create: bool = False,
+        *,
+        readonly: bool = False,
+        patient: bool = False,
+        clock: Clock | None = None,
+    ) -> Store:
         """See `open_store`. Raises ConfigurationError for an unset secret, StoreError where the store refuses."""
         password = self.password.resolve().reveal() if self.password else None
         return open_store(
-            self.url, password, create, readonly=readonly, patient=patient, connections=self.connections
+            self.url,
+            password,
+            create,
+            clock,
+            readonly=readonly,
+            patient=patient,
+            connections=self.connections,
         )
 
 

@@ -282,7 +282,7 @@ def test_the_first_signal_finishes_the_page_and_promotes(
         assert "Traceback" not in err
         assert "not complete: run it again to go on from here" in err
         status = gapless("status", "--json").document
-        assert status["run"]["state"] == "finished"
+        assert status["run"]["state"] == "stopped"
         assert gapless("backfill").exit_status == 0
     assert gapless("dataset", "--json").document["rows"] == 7
 
