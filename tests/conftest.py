@@ -21,15 +21,10 @@ _numbers = count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs the server is marked so, also where it says so by its fixtures alone; and what several processes that test
-    must not take apart."""
+    """Whatever needs the server is marked so, also where it says so by its fixtures alone."""
     for item in items:
-        needs_server = "postgres_server" in getattr(item, "fixturenames", ())
-        if needs_server:
+        if "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
-        # A prepared transaction anywhere on the server may be one of any message log's writers: these take turns.
-        one_by_one = needs_server and item.path.parent.name == "delivery"
-        item.add_marker(pytest.mark.xdist_group("message logs" if one_by_one else str(item.path)))
 
 
 @pytest.fixture(scope="session")
