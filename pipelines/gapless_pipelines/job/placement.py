@@ -16,10 +16,11 @@ def refuse_unshared(
     document: Document, *, remote: bool, elsewhere: bool, shared_folder: str | None = None
 ) -> None:
     """Raises InvalidConfiguration for relative paths in a `remote` job file, which has no folder that they could lie in, and,
-    where the workers are `elsewhere`, for folders outside `shared_folder`, which is the one that all workers share."""
+    where the workers are `elsewhere`, for folders outside `shared_folder`, which is the one that all workers share: given, or
+    named by the job file itself."""
     findings = [*_relative(document)] if remote else []
     if elsewhere:
-        findings += _unshared(document, shared_folder)
+        findings += _unshared(document, shared_folder or _text(document, ("shared_folder",)))
     if findings:
         raise InvalidConfiguration(findings)
 

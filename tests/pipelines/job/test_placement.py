@@ -77,3 +77,14 @@ def test_workers_are_elsewhere_where_an_engine_may_put_them_on_other_machines(
     arguments: list[str], elsewhere: bool
 ) -> None:
     assert workers_elsewhere(engine_options({}, arguments)) is elsewhere
+
+
+def test_the_job_files_own_word_of_a_shared_folder_counts_at_a_launch() -> None:
+    found = document("/mnt/shared/out", "/mnt/shared/dead")
+    found.value["shared_folder"] = "/mnt/shared"
+    refuse_unshared(found, remote=True, elsewhere=True)
+    found.value["shared_folder"] = "/mnt/other"
+    assert [line.split(" ")[1] for line in refused(found, elsewhere=True)] == [
+        "effect.path:",
+        "dead_letters.path:",
+    ]
